@@ -1,0 +1,70 @@
+use std::ops::Bound;
+
+/// What can be wrong with a value handed to this library.
+///
+/// A message names the thing, its bound and the value that was given, in lower case and without a full stop, so that a
+/// program can put its own context in front: `pages.csv line 3: rate must be at least 0 and finite, got -2`.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A number lies outside the domain of what it stands for.
+    #[error("{what} must be {bound}, got {value}")]
+    OutOfBounds {
+        /// What the number stands for.
+        what: &'static str,
+        /// The bound, in words that follow "must be".
+        bound: &'static str,
+        /// The number.
+        value: f64,
+    },
+    /// A text is not a quantity in the grammar of [`crate::units`].
+    #[error("cannot read `{text}` as a {what}: {why}")]
+    Unreadable {
+        /// What was expected, for example "rate".
+        what: &'static str,
+        /// The text as given.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A collection that must have content has none, or none that counts.
+    #[error("{0}")]
+    Empty(&'static str),
+    /// Two facts that were given contradict each other.
+    #[error("{0}")]
+    Inconsistent(String),
+}
+
+/// The result of everything here that can be handed a bad value.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Checks that `value` is a number between two bounds; the words say the same for the reader of the message.
+pub(crate) fn within(
+    what: &'static str,
+    value: f64,
+    low: Bound<f64>,
+    high: Bound<f64>,
+    bound: &'static str,
+) -> Result<f64> {
+    let above = match low {
+        Bound::Included(low) => value >= low,
+        Bound::Excluded(low) => value > low,
+        Bound::Unbounded => !value.is_nan(),
+    };
+    let below = match high {
+        Bound::Included(high) => value <= high,
+        Bound::Excluded(high) => value < high,
+        Bound::Unbounded => !value.is_nan(),
+    };
+    if above && below { Ok(value) } else { Err(Error::OutOfBounds { what, bound, value }) }
+}
+
+/// A number above zero and below infinity.
+pub(crate) fn positive(what: &'static str, value: f64) -> Result<f64> {
+    within(what, value, Bound::Excluded(0.0), Bound::Excluded(f64::INFINITY), "positive and finite")
+}
+
+/// A number from zero up, below infinity.
+pub(crate) fn not_negative(what: &'static str, value: f64) -> Result<f64> {
+    within(what, value, Bound::Included(0.0), Bound::Excluded(f64::INFINITY), "at least 0 and finite")
+}

@@ -1,0 +1,80 @@
+//! CGM99's gamma model: the rates of the pages are gamma-distributed (section 5.1, Table 3 and appendix C).
+//!
+//! One number says how different the pages are: δ, the standard deviation of their rates over the mean. With r = λ/f
+//! for the mean rate λ and the mean frequency f, freshness and age of the whole collection are closed forms:
+//!
+//! | allocation | freshness | age in periods, `f A` |
+//! | --- | --- | --- |
+//! | uniform | `(1 - (1+rδ²)^(1-1/δ²)) / (r (1-δ²))` | `[(1-δ²)/2 - 1/r + (1-(1+rδ²)^(2-1/δ²))/(r² (1-2δ²))] / (1-δ²)` |
+//! | proportional | `(1-e^-r)/r` | `[1/2 - 1/r + (1-e^-r)/r²] / (1-δ²)` |
+//!
+//! The uniform forms have removable singularities at δ² = 1, 1/2 and 0. Written with divided differences of the
+//! exponential function ([`exp_difference`]) and `α = 1/δ²`, `L = ln(1+rδ²)` they have none:
+//! freshness `L exp[-L, -αL] / (1-e^-L)` and age `α L³ exp[-2L, -L, 0, -αL] / (1-e^-L)²`. The staleness is the mean
+//! divergence of the curve [`Lomax`](crate::curve::Lomax).
+//!
+//! Visited in proportion to their rates, pages that hardly change are hardly visited, and the mean age is finite only
+//! for δ < 1.
+
+use crate::error::{Result, not_negative};
+use crate::numeric::exp_difference;
+use crate::order::Order;
+
+/// A collection whose rates are gamma-distributed.
+///
+/// ```
+/// use everfresh::gamma_model::GammaModel;
+/// let model = GammaModel::new(0.5)?;
+/// assert!((model.uniform_freshness(1.0)? - 0.650_666_666_667).abs() < 1e-12);
+/// assert!((model.uniform_age_in_periods(1.0)? - 0.126_666_666_667).abs() < 1e-12);
+/// # Ok::<(), everfresh::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GammaModel {
+    delta_squared: f64,
+}
+
+impl GammaModel {
+    /// The model with relative standard deviation `delta`: at least 0 (all rates equal) and finite.
+    pub fn new(delta: f64) -> Result<Self> {
+        Ok(GammaModel { delta_squared: not_negative("delta", delta)?.powi(2) })
+    }
+
+    /// Mean freshness when every page is visited equally often, at r = mean rate / frequency.
+    pub fn uniform_freshness(self, r: f64) -> Result<f64> {
+        not_negative("frequency ratio", r)?;
+        let Some((alpha, l)) = self.shape_and_log(r) else { return Ok(Order::Fixed.freshness(r)) };
+        Ok(l * exp_difference(&mut [-l, -alpha * l]) / -(-l).exp_m1())
+    }
+
+    /// Mean age in periods when every page is visited equally often.
+    pub fn uniform_age_in_periods(self, r: f64) -> Result<f64> {
+        not_negative("frequency ratio", r)?;
+        let Some((alpha, l)) = self.shape_and_log(r) else { return Ok(Order::Fixed.age_in_periods(r)) };
+        let difference = exp_difference(&mut [-2.0 * l, -l, 0.0, -alpha * l]);
+        Ok(alpha * l * difference * (l / (-l).exp_m1()).powi(2))
+    }
+
+    /// Mean freshness when pages are visited in proportion to their rates: the same for every page, whatever δ.
+    pub fn proportional_freshness(self, r: f64) -> Result<f64> {
+        Ok(Order::Fixed.freshness(not_negative("frequency ratio", r)?))
+    }
+
+    /// Mean age in mean periods when pages are visited in proportion to their rates; infinite for δ >= 1 and r > 0.
+    pub fn proportional_age_in_periods(self, r: f64) -> Result<f64> {
+        let equal = Order::Fixed.age_in_periods(not_negative("frequency ratio", r)?);
+        Ok(if equal == 0.0 {
+            0.0
+        } else if self.delta_squared >= 1.0 {
+            f64::INFINITY
+        } else {
+            equal / (1.0 - self.delta_squared)
+        })
+    }
+
+    /// α and L, or nothing where the rates are all equal as far as can be told.
+    fn shape_and_log(self, r: f64) -> Option<(f64, f64)> {
+        let l = (r * self.delta_squared).ln_1p();
+        (l >= f64::MIN_POSITIVE).then(|| (self.delta_squared.recip(), l))
+    }
+}

@@ -1,0 +1,341 @@
+//! Plans: which page is visited how often, and what that gives.
+//!
+//! A plan is a value without dates, made from pages (rate, weight, cost), an [`Objective`], an [`Order`], an
+//! [`Allocation`] and a [`Price`]. The optimal allocation is the law: every page is visited at the frequency where its
+//! weight times the utility of one more visit equals the price times the cost of a visit (CGM03 problem 5.3, theorem
+//! 6.3). With `y = T c λ^p / w`, p = 1 (2 for age), and u the utility of [`Order::utility`]:
+//!
+//! `f = λ / u^-1(y)`, and never where y reaches the ceiling of u: the page is given up.
+
+mod price;
+
+use price::Funding;
+pub use price::Price;
+pub(crate) use price::{Demand, Response, spend};
+
+use crate::error::{Error, Result, not_negative, positive};
+use crate::numeric::Sum;
+use crate::order::{Objective, Order};
+use crate::units::{Frequency, Period, Rate};
+
+/// A page as a plan sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Page {
+    rate: Rate,
+    weight: f64,
+    cost: f64,
+}
+
+impl Page {
+    /// A page that changes at `rate`, of weight 1 and visit cost 1.
+    pub const fn new(rate: Rate) -> Self {
+        Page { rate, weight: 1.0, cost: 1.0 }
+    }
+
+    /// The same page with another weight (importance, or benefit per time): at least 0 and finite.
+    pub fn with_weight(self, weight: f64) -> Result<Self> {
+        Ok(Page { weight: not_negative("weight", weight)?, ..self })
+    }
+
+    /// The same page with another cost of one visit: positive and finite.
+    pub fn with_cost(self, cost: f64) -> Result<Self> {
+        Ok(Page { cost: positive("cost", cost)?, ..self })
+    }
+
+    /// λ, how often it changes.
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// w, its importance or benefit per time.
+    pub const fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// c, what one visit costs.
+    pub const fn cost(&self) -> f64 {
+        self.cost
+    }
+
+    /// `c λ^p / w`: times the price it is the utility at which the page is visited.
+    fn resistance(&self, objective: Objective) -> f64 {
+        self.cost * self.rate.per_second().powi(objective.time_power()) / self.weight
+    }
+
+    /// What a visit gains at most per cost: the price at which the page is given up.
+    fn worth(&self, objective: Objective) -> f64 {
+        if self.is_out() { 0.0 } else { objective.ceiling() / self.resistance(objective) }
+    }
+
+    /// Nothing can be gained by a visit: it does not change, or it does not count.
+    fn is_out(&self) -> bool {
+        self.rate == Rate::STATIC || self.weight == 0.0
+    }
+}
+
+/// How the visits are shared out (CGM03 section 3, item 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Allocation {
+    /// Every page that changes equally often.
+    Uniform,
+    /// Every page in proportion to its rate.
+    Proportional,
+    /// So that no exchange of visits between pages improves the objective.
+    Optimal,
+}
+
+impl Allocation {
+    /// Every allocation.
+    pub const ALL: [Allocation; 3] = [Allocation::Uniform, Allocation::Proportional, Allocation::Optimal];
+}
+
+/// Why a page is visited, or not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reason {
+    /// It is visited.
+    Visited,
+    /// It does not change: always fresh without a visit.
+    Static,
+    /// It has no weight: nothing is gained by a visit.
+    Weightless,
+    /// A visit gains at most `worth` per cost, which does not exceed the price: given up (CGM03: penalised; RN15: futile).
+    TooExpensive {
+        /// The price below which it would be visited, in the unit of [`Plan::price`].
+        worth: f64,
+    },
+    /// Nothing is spent at all.
+    NothingSpent,
+}
+
+/// What a plan says of one page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entry {
+    /// f, how often it is visited.
+    pub frequency: Frequency,
+    /// The share of time that its copy is fresh.
+    pub freshness: f64,
+    /// The mean age of its copy; never (infinite) for a page that changes and is not visited.
+    pub age: Period,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Which page is visited how often, and what that gives.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    objective: Objective,
+    order: Order,
+    allocation: Allocation,
+    price: Option<f64>,
+    entries: Vec<Entry>,
+    totals: Totals,
+}
+
+/// The sums and means of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Totals {
+    /// Visits per time, over all pages.
+    pub visits: Frequency,
+    /// Cost per second, over all pages.
+    pub spending_per_second: f64,
+    /// The weighted mean freshness.
+    pub freshness: f64,
+    /// The weighted mean age: infinite where a page with weight changes and is not visited.
+    pub age: Period,
+    /// The weighted mean age of the pages that are visited or static, and the share of weight that they hold.
+    pub age_without_given_up: (Period, f64),
+    /// The weighted mean harmonic penalty: infinite like the age.
+    pub harmonic: f64,
+    /// The sum of the weights.
+    pub weight: f64,
+}
+
+impl Plan {
+    /// Makes the plan.
+    ///
+    /// Under the uniform and the proportional allocation a price or a cost stands for the budget that the optimum would
+    /// spend at it, so that allocations are compared at the same spending.
+    ///
+    /// # Errors
+    ///
+    /// No pages, or no weight on any of them.
+    pub fn new(
+        pages: &[Page],
+        objective: Objective,
+        order: Order,
+        allocation: Allocation,
+        price: Price,
+    ) -> Result<Self> {
+        if pages.is_empty() {
+            return Err(Error::Empty("cannot plan: there are no pages"));
+        }
+        if pages.iter().all(|page| page.weight == 0.0) {
+            return Err(Error::Empty("cannot plan: all weights are zero"));
+        }
+        let demand = Population { pages, objective, order };
+        let (price, frequencies) = match allocation {
+            Allocation::Optimal => {
+                let (price, frequencies) = demand.answer(price);
+                (Some(price), frequencies)
+            }
+            Allocation::Uniform => (None, in_proportion(pages, demand.budget(price), |_| 1.0)),
+            Allocation::Proportional => {
+                (None, in_proportion(pages, demand.budget(price), |page| page.rate.per_second()))
+            }
+        };
+        let entries: Vec<Entry> = pages
+            .iter()
+            .zip(&frequencies)
+            .map(|(page, &f)| entry(page, objective, order, Frequency::raw(f), price))
+            .collect();
+        let totals = totals(pages, &entries, order);
+        Ok(Plan { objective, order, allocation, price, entries, totals })
+    }
+
+    /// What the plan makes large or small.
+    pub const fn objective(&self) -> Objective {
+        self.objective
+    }
+
+    /// The order it assumes.
+    pub const fn order(&self) -> Order {
+        self.order
+    }
+
+    /// How it shares out the visits.
+    pub const fn allocation(&self) -> Allocation {
+        self.allocation
+    }
+
+    /// T, the price of a visit: what a visit must gain per cost, in weight x seconds (x seconds squared for age).
+    ///
+    /// Only an optimal plan has one: under the others visits are made at very different gains.
+    pub const fn price(&self) -> Option<f64> {
+        self.price
+    }
+
+    /// What it says of each page, in the order of the pages.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Its sums and means.
+    pub const fn totals(&self) -> &Totals {
+        &self.totals
+    }
+}
+
+/// The pages as a demand for visits.
+struct Population<'a> {
+    pages: &'a [Page],
+    objective: Objective,
+    order: Order,
+}
+
+impl Population<'_> {
+    /// The optimal frequencies at a price, or at the price that spends a budget.
+    fn answer(&self, price: Price) -> (f64, Vec<f64>) {
+        match price.in_seconds(self.objective) {
+            Funding::Price(price) => {
+                (price, (0..self.len()).map(|page| self.response(page, price).frequency).collect())
+            }
+            Funding::Budget(per_second) => spend(per_second, self),
+        }
+    }
+
+    /// Cost per second: as given, or what the optimum spends at the price.
+    fn budget(&self, price: Price) -> f64 {
+        match price.in_seconds(self.objective) {
+            Funding::Budget(per_second) => per_second,
+            Funding::Price(price) => {
+                let spent = |page: usize| self.pages[page].cost * self.response(page, price).frequency;
+                (0..self.len()).map(spent).collect::<Sum>().value()
+            }
+        }
+    }
+}
+
+impl Demand for Population<'_> {
+    fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    fn cost(&self, page: usize) -> f64 {
+        self.pages[page].cost
+    }
+
+    fn worth(&self, page: usize) -> f64 {
+        self.pages[page].worth(self.objective)
+    }
+
+    fn scale(&self, page: usize) -> f64 {
+        self.pages[page].resistance(self.objective).recip()
+    }
+
+    fn response(&self, page: usize, price: f64) -> Response {
+        let page = &self.pages[page];
+        if page.is_out() {
+            return Response::NEVER;
+        }
+        let ratio = self.order.ratio_at_utility(self.objective, price * page.resistance(self.objective));
+        if ratio.is_infinite() {
+            return Response::NEVER;
+        }
+        Response {
+            frequency: page.rate.per_second() / ratio,
+            elasticity: self.order.utility_elasticity(self.objective, ratio).recip(),
+        }
+    }
+}
+
+/// Frequencies in proportion to a share, that spend the budget; static pages get none.
+fn in_proportion(pages: &[Page], budget_per_second: f64, share: impl Fn(&Page) -> f64) -> Vec<f64> {
+    let share = |page: &Page| if page.rate == Rate::STATIC { 0.0 } else { share(page) };
+    let whole = pages.iter().map(|page| page.cost * share(page)).collect::<Sum>().value();
+    let scale = if whole > 0.0 { budget_per_second / whole } else { 0.0 };
+    pages.iter().map(|page| scale * share(page)).collect()
+}
+
+fn entry(page: &Page, objective: Objective, order: Order, frequency: Frequency, price: Option<f64>) -> Entry {
+    let reason = if page.rate == Rate::STATIC {
+        Reason::Static
+    } else if frequency > Frequency::NEVER {
+        Reason::Visited
+    } else if page.weight == 0.0 {
+        Reason::Weightless
+    } else if price.is_some() {
+        Reason::TooExpensive { worth: page.worth(objective) }
+    } else {
+        Reason::NothingSpent
+    };
+    let age = order.age(page.rate, frequency.period());
+    Entry { frequency, freshness: order.freshness(page.rate / frequency), age, reason }
+}
+
+fn totals(pages: &[Page], entries: &[Entry], order: Order) -> Totals {
+    let weight = pages.iter().map(|page| page.weight).collect::<Sum>().value();
+    let both = || pages.iter().zip(entries);
+    // A page without weight counts for nothing, not even where its age is infinite.
+    let weighted = |value: &dyn Fn(&Page, &Entry) -> f64| {
+        let terms = both().filter(|(page, _)| page.weight > 0.0).map(|(page, entry)| page.weight * value(page, entry));
+        terms.collect::<Sum>().value()
+    };
+    let kept = |value: f64, entry: &Entry| if entry.age == Period::NEVER { 0.0 } else { value };
+    let kept_weight = weighted(&|_, entry| kept(1.0, entry));
+    let kept_age = weighted(&|_, entry| kept(entry.age.seconds(), entry));
+    Totals {
+        visits: Frequency::raw(entries.iter().map(|entry| entry.frequency.per_second()).collect::<Sum>().value()),
+        spending_per_second: both()
+            .map(|(page, entry)| page.cost * entry.frequency.per_second())
+            .collect::<Sum>()
+            .value(),
+        freshness: weighted(&|_, entry| entry.freshness) / weight,
+        age: Period::raw(weighted(&|_, entry| entry.age.seconds()) / weight),
+        age_without_given_up: (
+            Period::raw(if kept_weight > 0.0 { kept_age / kept_weight } else { 0.0 }),
+            kept_weight / weight,
+        ),
+        harmonic: weighted(&|page, entry| order.harmonic(page.rate / entry.frequency)) / weight,
+        weight,
+    }
+}

@@ -1,0 +1,125 @@
+use crate::error::{Result, positive};
+use crate::numeric::{Evaluation, Sum, solve};
+use crate::order::Objective;
+use crate::units::Unit;
+
+/// Where the price of a visit comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price(Origin);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Origin {
+    Given { value: f64, unit: Unit },
+    Budget { per_second: f64 },
+}
+
+impl Price {
+    /// A price set by an administrator (OP08 section 4.4): a visit must gain `value` times weight times `unit` per cost
+    /// (times `unit` squared for age). Positive and finite.
+    pub fn given(value: f64, unit: Unit) -> Result<Self> {
+        Ok(Price(Origin::Given { value: positive("price", value)?, unit }))
+    }
+
+    /// The price that spends exactly `amount` of cost per `unit` (with all costs 1: visits). Positive and finite.
+    pub fn for_budget(amount: f64, unit: Unit) -> Result<Self> {
+        Ok(Price(Origin::Budget { per_second: positive("budget", amount)? / unit.seconds() }))
+    }
+
+    /// The real cost of a visit (RN15), where weights are benefits per `per`: a visit of cost 1 really costs `cost`.
+    pub fn for_cost(cost: f64, per: Unit) -> Result<Self> {
+        Ok(Price(Origin::Given { value: positive("cost of a visit", cost)?, unit: per }))
+    }
+
+    /// The same per second: a price in weight x seconds (squared for age), or a budget per second.
+    pub(super) fn in_seconds(self, objective: Objective) -> Funding {
+        match self.0 {
+            Origin::Given { value, unit } => Funding::Price(value * unit.seconds().powi(objective.time_power())),
+            Origin::Budget { per_second } => Funding::Budget(per_second),
+        }
+    }
+}
+
+/// What pays for the visits, in seconds.
+pub(super) enum Funding {
+    Price(f64),
+    Budget(f64),
+}
+
+/// How often a page is visited at a price.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Response {
+    /// Visits per second.
+    pub frequency: f64,
+    /// `-d ln f / d ln T`.
+    pub elasticity: f64,
+}
+
+impl Response {
+    pub(crate) const NEVER: Response = Response { frequency: 0.0, elasticity: 0.0 };
+}
+
+/// Pages that want visits, the fewer the higher the price.
+pub(crate) trait Demand {
+    fn len(&self) -> usize;
+    /// What one visit to the page costs.
+    fn cost(&self, page: usize) -> f64;
+    /// The price from which on the page is not visited; 0 if it never is.
+    fn worth(&self, page: usize) -> f64;
+    /// A price at which the page is visited about as often as it changes: where the search starts.
+    fn scale(&self, page: usize) -> f64;
+    fn response(&self, page: usize, price: f64) -> Response;
+}
+
+/// The price at which the demand spends the budget, and the frequencies there, exact to the last places.
+///
+/// Spending falls from infinity to nothing as the price rises, so one number solves for all pages. It falls steeply just
+/// below the price at which a page is given up (its frequency there is `λ / -ln(1 - T/T_max)`), so steeply that
+/// neighbouring prices in floating point may spend very different sums. What is left open between two prices
+/// that differ in the last places is settled by blending their frequencies: all of them are equally good there.
+pub(crate) fn spend(budget: f64, demand: &impl Demand) -> (f64, Vec<f64>) {
+    let pages: Vec<usize> = (0..demand.len()).filter(|&page| demand.worth(page) > 0.0).collect();
+    if pages.is_empty() {
+        return (0.0, vec![0.0; demand.len()]);
+    }
+    let spending = |price: f64| {
+        let mut spent = Sum::default();
+        let mut answer = Sum::default();
+        for &page in &pages {
+            let Response { frequency, elasticity } = demand.response(page, price);
+            spent.add(demand.cost(page) * frequency);
+            answer.add(demand.cost(page) * frequency * elasticity);
+        }
+        (spent.value(), answer.value())
+    };
+    let start = pages.iter().map(|&page| demand.scale(page)).collect::<Sum>().value() / pages.len() as f64;
+    let price = solve(budget.recip(), start, |price| {
+        let (spent, answer) = spending(price);
+        Evaluation { value: spent.recip(), elasticity: answer / spent }
+    });
+    let frequencies = |price: f64| (0..demand.len()).map(move |page| demand.response(page, price).frequency);
+    let spent = spending(price).0;
+    if (spent / budget - 1.0).abs() < 1e-14 {
+        return (price, frequencies(price).collect());
+    }
+    let (low, high) = neighbours(price, |price| spending(price).0 >= budget);
+    let (most, least) = (spending(low).0, spending(high).0);
+    let share = (budget - least) / (most - least);
+    let blend = frequencies(low).zip(frequencies(high)).map(|(more, less)| less + share * (more - less));
+    (price, blend.collect())
+}
+
+/// The closest prices around `price` of which the lower spends enough and the higher not.
+fn neighbours(price: f64, enough: impl Fn(f64) -> bool) -> (f64, f64) {
+    let (mut low, mut high) = (price, price);
+    let mut step = f64::EPSILON;
+    while !enough(low) {
+        low = price / (1.0 + step);
+        step *= 2.0;
+    }
+    step = f64::EPSILON;
+    while enough(high) {
+        high = price * (1.0 + step);
+        step *= 2.0;
+    }
+    (low, high)
+}

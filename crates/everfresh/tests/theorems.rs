@@ -1,0 +1,289 @@
+//! What the papers prove, on random instances; and the fast solver against the slow and obvious one.
+
+use everfresh::curve::{DivergenceCurve, Exponential, Linear, Lomax, Weibull};
+use everfresh::income::{Asset, Population};
+use everfresh::plan::Reason;
+use everfresh::{Allocation, Frequency, Objective, Order, Page, Period, Plan, Price, Rate, Unit};
+use proptest::prelude::*;
+
+fn per_day(rate: f64) -> Rate {
+    Rate::per(rate, Unit::Day).unwrap()
+}
+
+fn page((log_rate, weight, cost): (f64, f64, f64)) -> Page {
+    Page::new(per_day(10f64.powf(log_rate))).with_weight(weight).unwrap().with_cost(cost).unwrap()
+}
+
+/// Rates over eight decades, weights and costs over two.
+fn any_pages() -> impl Strategy<Value = Vec<Page>> {
+    prop::collection::vec((-5.0..3.0, 0.1..10.0, 0.1..10.0).prop_map(page), 1..30)
+}
+
+/// The same without weights and costs, as CGM03 section 5 has it.
+fn plain_pages() -> impl Strategy<Value = Vec<Page>> {
+    prop::collection::vec((-5.0..3.0).prop_map(|log_rate| page((log_rate, 1.0, 1.0))), 1..30)
+}
+
+fn any_objective() -> impl Strategy<Value = Objective> {
+    prop::sample::select(Objective::ALL.to_vec())
+}
+
+fn any_order() -> impl Strategy<Value = Order> {
+    prop::sample::select(Order::ALL.to_vec())
+}
+
+fn plan(pages: &[Page], objective: Objective, order: Order, allocation: Allocation, budget_per_day: f64) -> Plan {
+    Plan::new(pages, objective, order, allocation, Price::for_budget(budget_per_day, Unit::Day).unwrap()).unwrap()
+}
+
+/// Weighted divergence of one page at a frequency per second, by the definitions.
+fn loss(page: &Page, objective: Objective, order: Order, frequency: f64) -> f64 {
+    let frequency = Frequency::per(frequency, Unit::Second).unwrap();
+    let r = page.rate() / frequency;
+    let divergence = match objective {
+        Objective::Age => order.age(page.rate(), frequency.period()).seconds(),
+        _ => order.mean_divergence(objective, r),
+    };
+    page.weight() * divergence
+}
+
+/// The slow and obvious way: bisect the price, and at each price bisect each page's frequency on the textbook slope.
+mod oracle {
+    use super::*;
+
+    fn bisect(mut low: f64, mut high: f64, is_above: impl Fn(f64) -> bool) -> f64 {
+        for _ in 0..200 {
+            let middle = (low * high).sqrt();
+            if is_above(middle) { high = middle } else { low = middle }
+        }
+        (low * high).sqrt()
+    }
+
+    /// The frequency at which the slope of weight x divergence falls to price x cost.
+    fn frequency(page: &Page, objective: Objective, order: Order, price: f64) -> f64 {
+        let (rate, power) = (page.rate().per_second(), objective.time_power());
+        let gain = |f: f64| page.weight() * order.utility(objective, rate / f) / rate.powi(power);
+        if gain(rate * 1e-18) <= price * page.cost() {
+            return 0.0;
+        }
+        bisect(rate * 1e-18, rate * 1e18, |f| gain(f) < price * page.cost())
+    }
+
+    pub(super) fn frequencies(pages: &[Page], objective: Objective, order: Order, budget: f64) -> Vec<f64> {
+        let at = |price: f64| -> Vec<f64> { pages.iter().map(|p| frequency(p, objective, order, price)).collect() };
+        let spent = |price: f64| -> f64 { at(price).iter().zip(pages).map(|(f, p)| f * p.cost()).sum() };
+        at(bisect(1e-30, 1e30, |price| spent(price) < budget))
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_budget_is_spent(pages in any_pages(), objective in any_objective(), order in any_order(), log_budget in -6.0..6.0f64) {
+        let budget = 10f64.powf(log_budget);
+        for allocation in Allocation::ALL {
+            let plan = plan(&pages, objective, order, allocation, budget);
+            let spent = plan.totals().spending_per_second * Unit::Day.seconds();
+            prop_assert!((spent / budget - 1.0).abs() < 1e-12, "{allocation:?} {spent} {budget}");
+        }
+    }
+
+    #[test]
+    fn no_exchange_of_visits_improves_an_optimal_plan(
+        pages in any_pages(), objective in any_objective(), order in any_order(), log_budget in -4.0..4.0f64,
+        from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), share in 1e-6..1.0f64,
+    ) {
+        let plan = plan(&pages, objective, order, Allocation::Optimal, 10f64.powf(log_budget));
+        let frequency = |i: usize| plan.entries()[i].frequency.per_second();
+        let visited: Vec<usize> = (0..pages.len()).filter(|&i| frequency(i) > 0.0).collect();
+        let (from, to) = (visited[from.index(visited.len())], to.index(pages.len()));
+        if from == to {
+            return Ok(());
+        }
+        // Take a share of one page's visits and give the other what they cost.
+        let taken = share * frequency(from) * 0.999_999;
+        let given = taken * pages[from].cost() / pages[to].cost();
+        let lost = |i: usize, f: f64| loss(&pages[i], objective, order, f);
+        let before = lost(from, frequency(from)) + lost(to, frequency(to));
+        let after = lost(from, frequency(from) - taken) + lost(to, frequency(to) + given);
+        prop_assert!(before.is_infinite() && after.is_infinite() || after >= before - 1e-12 * before, "{before} {after}");
+    }
+
+    #[test]
+    fn the_solver_equals_plain_bisection(
+        pages in any_pages(), objective in any_objective(), order in any_order(), log_budget in -3.0..4.0f64,
+    ) {
+        let budget = 10f64.powf(log_budget);
+        let ours = plan(&pages, objective, order, Allocation::Optimal, budget);
+        let theirs = oracle::frequencies(&pages, objective, order, budget / Unit::Day.seconds());
+        let spent: f64 = theirs.iter().zip(&pages).map(|(f, p)| f * p.cost()).sum();
+        // Where a page is about to be given up, bisection cannot spend the budget exactly; there is nothing to compare.
+        prop_assume!((spent * Unit::Day.seconds() / budget - 1.0).abs() < 1e-10);
+        for (entry, f) in ours.entries().iter().zip(theirs) {
+            prop_assert!((entry.frequency.per_second() - f).abs() <= 1e-8 * (f + spent), "{} {f}", entry.frequency.per_second());
+        }
+    }
+
+    /// CGM03 theorems 5.1 and 5.2, and beyond them: optimal is never worse than uniform.
+    #[test]
+    fn uniform_is_never_worse_than_proportional(pages in plain_pages(), order in any_order(), log_budget in -4.0..4.0f64) {
+        let budget = 10f64.powf(log_budget);
+        let of = |objective, allocation| *plan(&pages, objective, order, allocation, budget).totals();
+        let freshness = |allocation| of(Objective::Freshness, allocation).freshness;
+        let age = |allocation| of(Objective::Age, allocation).age.seconds();
+        let harmonic = |allocation| of(Objective::Harmonic, allocation).harmonic;
+        let (uniform, proportional, optimal) = (Allocation::Uniform, Allocation::Proportional, Allocation::Optimal);
+        prop_assert!(freshness(uniform) >= freshness(proportional) * (1.0 - 1e-12));
+        prop_assert!(age(uniform) <= age(proportional) * (1.0 + 1e-12));
+        prop_assert!(freshness(optimal) >= freshness(uniform) * (1.0 - 1e-12));
+        prop_assert!(age(optimal) <= age(uniform) * (1.0 + 1e-12));
+        prop_assert!(harmonic(optimal) <= harmonic(uniform) * (1.0 + 1e-12));
+    }
+
+    /// CGM03 theorem 5.5: the curve of f against λ at price μ is the curve at price 1, scaled by 1/μ.
+    #[test]
+    fn the_curve_scales_with_the_price(log_rate in -5.0..-0.1f64, order in any_order(), mu in 0.01..100.0f64) {
+        let rate = 10f64.powf(log_rate);
+        let frequency = |rate: f64, price: f64| {
+            let price = Price::given(price, Unit::Day).unwrap();
+            let plan = Plan::new(&[Page::new(per_day(rate))], Objective::Freshness, order, Allocation::Optimal, price).unwrap();
+            plan.entries()[0].frequency.per_day()
+        };
+        let (scaled, one) = (frequency(rate / mu, mu), frequency(rate, 1.0));
+        prop_assert!((mu * scaled / one - 1.0).abs() < 1e-11, "{scaled} {one}");
+    }
+
+    /// CGM03 theorems 6.3 and 6.4: k times the weight scales the curve by k for freshness, by √k for age.
+    #[test]
+    fn the_curve_scales_with_the_weight(log_rate in -5.0..-0.1f64, order in any_order(), k in 0.01..100.0f64) {
+        let rate = 10f64.powf(log_rate);
+        let frequency = |objective, rate: f64, weight: f64| {
+            let price = Price::given(1.0, Unit::Day).unwrap();
+            let page = Page::new(per_day(rate)).with_weight(weight).unwrap();
+            Plan::new(&[page], objective, order, Allocation::Optimal, price).unwrap().entries()[0].frequency.per_day()
+        };
+        for (objective, scale) in [(Objective::Freshness, k), (Objective::Harmonic, k), (Objective::Age, k.sqrt())] {
+            let (heavy, light) = (frequency(objective, scale * rate, k), frequency(objective, rate, 1.0));
+            prop_assert!((heavy / light / scale - 1.0).abs() < 1e-11, "{objective:?} {heavy} {light}");
+        }
+    }
+
+    /// RN15: no other period earns more.
+    #[test]
+    fn optimal_income_beats_every_perturbed_period(
+        log_rate in -3.0..2.0f64, log_benefit in -2.0..4.0f64, factor in 0.01..100.0f64, shape in 0.3..3.0f64, which in 0..4,
+    ) {
+        let rate = per_day(10f64.powf(log_rate));
+        let curve: Box<dyn DivergenceCurve> = match which {
+            0 => Box::new(Exponential::new(rate)),
+            1 => Box::new(Linear::new(rate)),
+            2 => Box::new(Weibull::new(rate, shape).unwrap()),
+            _ => Box::new(Lomax::with_mean_rate(shape, rate).unwrap()),
+        };
+        let asset = Asset::new(curve, 10f64.powf(log_benefit), Unit::Day, 1.0).unwrap();
+        let best = asset.optimum();
+        let around = if best.is_futile() { Period::of(factor, Unit::Day).unwrap() } else {
+            Period::of(best.period.seconds() * factor, Unit::Second).unwrap()
+        };
+        let other = asset.net_income_per_second(around);
+        let slack = 1e-12 * (other.abs() + best.net_income_per_second.abs());
+        prop_assert!(other <= best.net_income_per_second + slack, "{other} {best:?}");
+        // Linear decay with a period beyond its lifetime earns a little without paying: futile means no visit pays.
+        prop_assert!(!best.is_futile() || best.most_per_visit <= 1.0 + 1e-12);
+    }
+
+    /// The budget of the optimum brings the optimum back; any other loses.
+    #[test]
+    fn a_fixed_budget_only_loses(rates in prop::collection::vec(-3.0..2.0f64, 1..12), log_ratio in -1.0..3.0f64, factor in 0.05..20.0f64) {
+        let asset = |log_rate: f64| Asset::new(Exponential::new(per_day(10f64.powf(log_rate))), 10f64.powf(log_ratio), Unit::Day, 1.0).unwrap();
+        let population = Population::new(rates.into_iter().map(asset).collect()).unwrap();
+        let best = population.optimum();
+        prop_assume!(best.spending_per_second > 0.0);
+        let per_day = best.spending_per_second * Unit::Day.seconds();
+        let same = population.loss_on_budget(per_day, Unit::Day).unwrap().unwrap();
+        prop_assert!(same.abs() < 1e-9, "{same}");
+        let other = population.on_budget(per_day * factor, Unit::Day).unwrap();
+        prop_assert!((other.spending_per_second / best.spending_per_second / factor - 1.0).abs() < 1e-12);
+        prop_assert!(other.net_income_per_second <= best.net_income_per_second * (1.0 + 1e-12));
+    }
+}
+
+/// One page and a budget of a hundredth of its rate: no price in floating point spends it, and still it is spent.
+#[test]
+fn a_starving_budget_is_spent_to_the_last_digit() {
+    for budget in [1.0, 0.1, 0.01, 1e-3, 1e-6] {
+        for pages in [vec![Page::new(per_day(1.0))], vec![Page::new(per_day(1.0)); 7]] {
+            let plan = plan(&pages, Objective::Freshness, Order::Fixed, Allocation::Optimal, budget);
+            let spent = plan.totals().spending_per_second * Unit::Day.seconds();
+            assert!((spent / budget - 1.0).abs() < 1e-12, "{budget} {spent}");
+            assert!(plan.entries().iter().all(|entry| entry.reason == Reason::Visited), "{budget}");
+        }
+    }
+}
+
+#[test]
+fn reasons_are_told() {
+    let pages = [
+        Page::new(per_day(1.0)),
+        Page::new(Rate::STATIC),
+        Page::new(per_day(1.0)).with_weight(0.0).unwrap(),
+        Page::new(per_day(50.0)),
+    ];
+    let plan = plan(&pages, Objective::Freshness, Order::Fixed, Allocation::Optimal, 1.0);
+    let reasons: Vec<Reason> = plan.entries().iter().map(|entry| entry.reason).collect();
+    let worth = Unit::Day.seconds() / 50.0;
+    assert_eq!(reasons[..3], [Reason::Visited, Reason::Static, Reason::Weightless]);
+    assert!(matches!(reasons[3], Reason::TooExpensive { worth: w } if (w / worth - 1.0).abs() < 1e-12), "{reasons:?}");
+    assert!(plan.price().unwrap() > worth);
+    let [visited, fixed, weightless, given_up] = plan.entries() else { panic!("four pages") };
+    assert!(visited.freshness > 0.6 && visited.age < Period::of(1.0, Unit::Day).unwrap());
+    assert_eq!((fixed.freshness, fixed.age), (1.0, Period::ZERO));
+    assert_eq!((weightless.freshness, weightless.age), (0.0, Period::NEVER));
+    assert_eq!((given_up.freshness, given_up.age), (0.0, Period::NEVER));
+    // The page without weight does not count; the one given up makes the mean age infinite.
+    assert_eq!(plan.totals().age, Period::NEVER);
+    assert!((plan.totals().age_without_given_up.1 - 2.0 / 3.0).abs() < 1e-15);
+}
+
+#[test]
+fn impossible_plans_are_refused() {
+    let refused = |pages: &[Page]| {
+        let price = Price::for_budget(1.0, Unit::Day).unwrap();
+        Plan::new(pages, Objective::Age, Order::Fixed, Allocation::Uniform, price).unwrap_err().to_string()
+    };
+    assert_eq!(refused(&[]), "cannot plan: there are no pages");
+    assert_eq!(refused(&[Page::new(per_day(1.0)).with_weight(0.0).unwrap()]), "cannot plan: all weights are zero");
+    let price = |budget: f64| Price::for_budget(budget, Unit::Day).unwrap_err().to_string();
+    assert_eq!(price(-3.0), "budget must be positive and finite, got -3");
+    assert_eq!(price(f64::NAN), "budget must be positive and finite, got NaN");
+    assert_eq!(Price::given(0.0, Unit::Day).unwrap_err().to_string(), "price must be positive and finite, got 0");
+    assert_eq!(
+        Page::new(per_day(1.0)).with_cost(0.0).unwrap_err().to_string(),
+        "cost must be positive and finite, got 0"
+    );
+    // Static pages only: nothing to spend on, and no error.
+    let price = Price::for_budget(1.0, Unit::Day).unwrap();
+    for allocation in Allocation::ALL {
+        let plan =
+            Plan::new(&[Page::new(Rate::STATIC)], Objective::Freshness, Order::Fixed, allocation, price).unwrap();
+        assert_eq!((plan.totals().freshness, plan.totals().spending_per_second), (1.0, 0.0));
+    }
+}
+
+/// A price, the budget that it spends and the price for that budget are one plan.
+#[test]
+fn price_and_budget_are_two_ways_to_say_the_same() {
+    let pages: Vec<Page> = (1..=5).map(|n| Page::new(per_day(f64::from(n)))).collect();
+    for objective in Objective::ALL {
+        for order in Order::ALL {
+            let given = Price::given(0.15, Unit::Day).unwrap();
+            let by_price = Plan::new(&pages, objective, order, Allocation::Optimal, given).unwrap();
+            let budget = by_price.totals().spending_per_second * Unit::Day.seconds();
+            let by_budget = plan(&pages, objective, order, Allocation::Optimal, budget);
+            for (a, b) in by_price.entries().iter().zip(by_budget.entries()) {
+                assert!((a.frequency.per_day() - b.frequency.per_day()).abs() < 1e-9, "{objective:?} {order:?}");
+            }
+            let uniform = Plan::new(&pages, objective, order, Allocation::Uniform, given).unwrap();
+            assert!((uniform.totals().spending_per_second / by_price.totals().spending_per_second - 1.0).abs() < 1e-12);
+        }
+    }
+}

@@ -105,7 +105,7 @@ pub fn h_inverse(z: f64) -> f64 {
     })
 }
 
-/// `k(r) = r - 1 + e^-r`: the utility of a visit for the harmonic objective, times λ (Kolobov et al., `NeurIPS` 2019).
+/// `k(r) = r - 1 + e^-r`: the utility of a visit for the harmonic objective, times λ (Kolobov et al., NeurIPS 2019).
 ///
 /// Domain r >= 0; from 0 (like r²/2) to infinity.
 pub fn k(r: f64) -> f64 {

@@ -16,7 +16,7 @@
 //! The papers, by their short names: CGM03 (Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS
 //! 28(4), 2003), CGM99 and CGM00 (the same authors, *Synchronizing a database to improve freshness*, technical report 1999
 //! and SIGMOD 2000), OP08 (Olston & Pandey, *Recrawl scheduling based on information longevity*, WWW 2008), RN15
-//! (Razniewski & Nutt, on the long-term optimisation of visits to decaying information, `WebDB` 2015).
+//! (Razniewski & Nutt, on the long-term optimisation of visits to decaying information, WebDB 2015).
 //!
 //! ```
 //! use everfresh::{Allocation, Frequency, Objective, Order, Page, Plan, Price, Rate, Unit};

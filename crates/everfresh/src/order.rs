@@ -29,7 +29,7 @@ pub enum Objective {
     Freshness,
     /// The time since the first change that the copy misses (CGM03 definition 2.2).
     Age,
-    /// n missed changes cost 1 + 1/2 + ... + 1/n (Kolobov et al., `NeurIPS` 2019): no page is ever given up.
+    /// n missed changes cost 1 + 1/2 + ... + 1/n (Kolobov et al., NeurIPS 2019): no page is ever given up.
     Harmonic,
 }
 

@@ -1,5 +1,7 @@
 //! Every curve passes the conformance suite.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use everfresh::curve::checks::{Divergence, conforms};
 use everfresh::curve::{
     Age, Churn, DivergenceCurve, Exponential, Harmonic, Linear, Lomax, Mixture, Observed, Scroll, Weibull,

@@ -1,5 +1,7 @@
 //! Every closed form against digits computed elsewhere with 80 digits (`digits/generate.py`), over the whole domain.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use everfresh::curve::{DivergenceCurve, Lomax, Scroll, Weibull};
 use everfresh::gamma_model::GammaModel;
 use everfresh::numeric::ein;

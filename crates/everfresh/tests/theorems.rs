@@ -1,5 +1,7 @@
 //! What the papers prove, on random instances; and the fast solver against the slow and obvious one.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use everfresh::curve::{DivergenceCurve, Exponential, Linear, Lomax, Weibull};
 use everfresh::income::{Asset, Population};
 use everfresh::plan::Reason;

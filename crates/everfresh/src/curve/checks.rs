@@ -9,8 +9,6 @@
 //! });
 //! ```
 
-#![expect(clippy::panic, reason = "a suite reports by panicking")]
-
 use super::DivergenceCurve;
 use crate::units::Period;
 

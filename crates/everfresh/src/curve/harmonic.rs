@@ -6,7 +6,7 @@ use crate::units::{Period, Rate};
 /// The harmonic penalty of an exponential source: n missed changes cost 1 + 1/2 + ... + 1/n, on average `Ein(r)`.
 ///
 /// Kolobov et al., *Staying up to Date with Online Content Changes Using Reinforcement Learning for Scheduling*,
-/// `NeurIPS` 2019. `D'(t) = (1-e^-r)/t`, `U = (r - 1 + e^-r)/λ`, no ceiling: no page is ever given up, which makes the
+/// NeurIPS 2019. `D'(t) = (1-e^-r)/t`, `U = (r - 1 + e^-r)/λ`, no ceiling: no page is ever given up, which makes the
 /// objective robust where rates are badly known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Harmonic {

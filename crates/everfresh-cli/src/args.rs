@@ -1,0 +1,339 @@
+//! Every command and flag: the help, the man pages and the completions come from here.
+
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Effects, Style};
+use clap::builder::Styles;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use everfresh::{Allocation, Frequency, Objective, Order, Period, Rate, Unit};
+
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
+pub(crate) const HEADING: Style = Style::new().effects(Effects::BOLD);
+
+const STYLES: Styles = Styles::styled().header(HEADING).usage(HEADING).error(ERROR);
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  success
+  1  the machine failed: a file or stdout could not be written
+  2  bad input or a bad call; the message names the file, line, column, value and bound
+
+Quantities:
+  rates, frequencies, budgets and benefits are amounts per time: 3/day, 1/2weeks, 0.457/year, never
+  periods are times: 45min, 1h30min, 2weeks, never
+  units: s, min, h, day, week, month (30 days), year (365 days)";
+
+/// Keeps copies of things that change on their own as fresh as a budget of visits allows, and says how fresh they are.
+#[derive(Debug, Parser)]
+#[command(name = "everfresh", version, styles = STYLES, after_help = EXIT_CODES, max_term_width = 120)]
+pub(crate) struct Program {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Decides how often each page of a table is visited
+    Plan(PlanArgs),
+    /// Tells how fresh a copy is under a visit period, or the period that a freshness needs
+    Freshness(FreshnessArgs),
+    /// Finds the visits that earn most when a visit costs and a right copy pays
+    Income(IncomeArgs),
+    /// Prints the completions for a shell
+    #[command(
+        after_help = "Example:\n  everfresh completions bash > ~/.local/share/bash-completion/completions/everfresh"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Prints the man page, or writes one for every command into a directory
+    #[command(
+        after_help = "Examples:\n  everfresh man | man -l -\n  everfresh man --directory ~/.local/share/man/man1"
+    )]
+    Man {
+        /// Where to write everfresh.1, everfresh-plan.1 and the others
+        #[arg(long, value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
+}
+
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  everfresh plan --example
+  everfresh plan pages.csv --budget 500/day
+  everfresh plan pages.csv --budget 500/day --objective age --out plan.csv
+  everfresh plan pages.csv --price 6h                  visit when that gains 6 hours of freshness
+  everfresh plan pages.csv --cost 0.002 --json         weights are benefits per day
+  cat pages.csv | everfresh plan - --budget 1/min --rate-column changes --unit week
+
+The table is CSV (or TSV) with a header: page,rate[,weight][,cost]. A rate without a unit is per --unit.";
+
+#[derive(Debug, Args)]
+#[command(after_help = PLAN_EXAMPLES)]
+pub(crate) struct PlanArgs {
+    /// The table of pages; `-` reads stdin
+    #[arg(value_name = "PAGES", required_unless_present = "example")]
+    pub pages: Option<PathBuf>,
+    /// Plan the built-in table instead: CGM03 Table IV, five pages and five visits a day
+    #[arg(long, conflicts_with = "pages")]
+    pub example: bool,
+    #[command(flatten)]
+    pub price: PriceArgs,
+    /// What to make large (freshness) or small (age, harmonic)
+    #[arg(long, value_enum, default_value_t = ObjectiveArg::Freshness)]
+    pub objective: ObjectiveArg,
+    /// How visits are shared out
+    #[arg(long, value_enum, default_value_t = AllocationArg::Optimal)]
+    pub allocation: AllocationArg,
+    /// In which order pages are visited
+    #[arg(long, value_enum, default_value_t = OrderArg::Fixed)]
+    pub order: OrderArg,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+    /// The column of weights [default: `weight` if there is one, else all 1]
+    #[arg(long, value_name = "NAME")]
+    pub weight_column: Option<String>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Where the price of a visit comes from.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct PriceArgs {
+    /// Spend exactly this: visits per time, or cost per time where the table has costs
+    #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget)]
+    pub budget: Option<f64>,
+    /// Visit a page when that gains this much: a time, such as 6h, for freshness and harmonic; for age a squared time, 2h2
+    #[arg(long, value_name = "TIME")]
+    pub price: Option<String>,
+    /// What a visit really costs (times the cost column); weights are then benefits per --unit
+    #[arg(long, value_name = "MONEY", value_parser = positive)]
+    pub cost: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ColumnArgs {
+    /// The column that names the pages
+    #[arg(long, value_name = "NAME", default_value = "page")]
+    pub page_column: String,
+    /// The column of rates
+    #[arg(long, value_name = "NAME", default_value = "rate")]
+    pub rate_column: String,
+    /// The column of what one visit costs [default: `cost` if there is one, else all the same]
+    #[arg(long, value_name = "NAME")]
+    pub cost_column: Option<String>,
+    /// The unit of time of bare numbers in the table, and of the amounts per time in the output [default: day]
+    #[arg(long, value_name = "UNIT")]
+    pub unit: Option<Unit>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the table to a file in the format of its ending: .csv, .tsv or .json
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Rows of the table to print; --json and --out always have all
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub rows: usize,
+}
+
+const FRESHNESS_EXAMPLES: &str = "\
+Examples:
+  everfresh freshness --rate 1/day --period 1day
+  everfresh freshness --rate 1/day --target 0.8
+  everfresh freshness --rate 1/week --target-age 2h --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = FRESHNESS_EXAMPLES)]
+pub(crate) struct FreshnessArgs {
+    /// How often the page changes
+    #[arg(long, value_name = "N/TIME")]
+    pub rate: Rate,
+    #[command(flatten)]
+    pub question: Question,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is asked of a page.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Question {
+    /// It is visited this often: how fresh is the copy?
+    #[arg(long, value_name = "TIME", value_parser = visit_period)]
+    pub period: Option<Period>,
+    /// It is visited at this frequency: how fresh is the copy?
+    #[arg(long, value_name = "N/TIME")]
+    pub frequency: Option<Frequency>,
+    /// The copy is to be fresh this share of the time: how often must it be visited?
+    #[arg(long, value_name = "SHARE", value_parser = target)]
+    pub target: Option<f64>,
+    /// The copy is to be no older than this on average: how often must it be visited?
+    #[arg(long, value_name = "TIME", value_parser = visit_period)]
+    pub target_age: Option<Period>,
+}
+
+const INCOME_EXAMPLES: &str = "\
+Examples:
+  everfresh income --rate 0.457/year --benefit 1/year --cost 1
+  everfresh income --rate 1/10days --benefit 1/day --decay linear
+  everfresh income --half-life 1day --observed-frequency 75/day
+  everfresh income pages.csv --benefit 0.3/day --budget 270/month
+
+The table is CSV (or TSV) with a header: page,rate[,benefit][,cost]; where a column is missing the flag counts.";
+
+#[derive(Debug, Args)]
+#[command(after_help = INCOME_EXAMPLES)]
+pub(crate) struct IncomeArgs {
+    /// A table of pages; `-` reads stdin
+    #[arg(value_name = "PAGES", required_unless_present_any = ["rate", "half_life"])]
+    pub pages: Option<PathBuf>,
+    /// How often the one page changes
+    #[arg(long, value_name = "N/TIME", conflicts_with_all = ["pages", "half_life"])]
+    pub rate: Option<Rate>,
+    /// The time after which half the copies of the one page are wrong
+    #[arg(long, value_name = "TIME", value_parser = visit_period, conflicts_with = "pages")]
+    pub half_life: Option<Period>,
+    /// What a right copy earns; its unit of time is the one of the output, unless --unit says another
+    #[arg(long, value_name = "MONEY/TIME", value_parser = benefit)]
+    pub benefit: Option<Benefit>,
+    /// What a visit costs
+    #[arg(long, value_name = "MONEY", default_value_t = 1.0, value_parser = positive)]
+    pub cost: f64,
+    /// How copies go wrong in time
+    #[arg(long, value_enum, default_value_t = DecayArg::Exponential)]
+    pub decay: DecayArg,
+    /// The shape of weibull decay (below 1: bursts) or of lomax decay (the smaller, the less the rate is known)
+    #[arg(long, value_name = "K", value_parser = positive, required_if_eq_any = [("decay", "weibull"), ("decay", "lomax")])]
+    pub shape: Option<f64>,
+    /// Find the benefit for which this frequency would be the best
+    #[arg(long, value_name = "N/TIME", conflicts_with_all = ["pages", "benefit", "budget"])]
+    pub observed_frequency: Option<Frequency>,
+    /// What is lost by spending exactly this instead: visits times cost, per time
+    #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget)]
+    pub budget: Option<f64>,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+    /// The column of benefits [default: `benefit` if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub benefit_column: Option<String>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ObjectiveArg {
+    /// The share of time that a copy is fresh
+    Freshness,
+    /// The time since the first change that a copy misses
+    Age,
+    /// n missed changes cost 1 + 1/2 + ... + 1/n: gives up no page, forgives wrong rates
+    Harmonic,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AllocationArg {
+    /// The best for the objective
+    Optimal,
+    /// Every page that changes equally often
+    Uniform,
+    /// Every page in proportion to its rate
+    Proportional,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderArg {
+    /// The same order each round
+    Fixed,
+    /// A new shuffle each round
+    Random,
+    /// Each visit picks any page
+    PurelyRandom,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecayArg {
+    /// Changes come at random: 1 - e^(-rate t) wrong after t
+    Exponential,
+    /// All are wrong after 1/rate
+    Linear,
+    /// Changes come in bursts, or with age: needs --shape
+    Weibull,
+    /// The rate is a guess: needs --shape
+    Lomax,
+}
+
+/// Pairs the words of the command line with the library's values, both ways.
+macro_rules! words {
+    ($arg:ident, $library:ident: $($case:ident $word:literal),*) => {
+        impl From<$arg> for $library {
+            fn from(word: $arg) -> Self {
+                match word { $($arg::$case => $library::$case),* }
+            }
+        }
+
+        impl Word for $library {
+            fn word(self) -> &'static str {
+                match self { $($library::$case => $word),* }
+            }
+        }
+    };
+}
+
+/// How a value is called in the output.
+pub(crate) trait Word {
+    fn word(self) -> &'static str;
+}
+
+words!(ObjectiveArg, Objective: Freshness "freshness", Age "age", Harmonic "harmonic");
+words!(AllocationArg, Allocation: Optimal "optimal", Uniform "uniform", Proportional "proportional");
+words!(OrderArg, Order: Fixed "fixed", Random "random", PurelyRandom "purely-random");
+
+/// A budget in amounts per second.
+fn budget(text: &str) -> Result<f64, String> {
+    positive_per_time("budget", text)
+}
+
+/// Money per second, and the unit of time that it was written with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Benefit {
+    pub per_second: f64,
+    pub unit: Unit,
+}
+
+fn benefit(text: &str) -> Result<Benefit, String> {
+    let per_second = positive_per_time("benefit", text)?;
+    let time = text.rsplit('/').next().unwrap_or_default();
+    let unit = time.trim_start_matches(|c: char| !c.is_alphabetic()).parse().unwrap_or(Unit::Day);
+    Ok(Benefit { per_second, unit })
+}
+
+fn positive_per_time(what: &'static str, text: &str) -> Result<f64, String> {
+    let per_second = everfresh::units::parse_per_time(what, text, None).map_err(|error| error.to_string())?;
+    if per_second > 0.0 { Ok(per_second) } else { Err(format!("{what} must be positive and finite, got {text}")) }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(format!("must be positive and finite, got {text}")) }
+}
+
+fn target(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
+    if value > 0.0 && value < 1.0 {
+        Ok(value)
+    } else {
+        Err(format!("freshness must be above 0 and below 1, got {text}"))
+    }
+}
+
+fn visit_period(text: &str) -> Result<Period, String> {
+    let period: Period = text.parse().map_err(|error: everfresh::Error| error.to_string())?;
+    if period > Period::ZERO { Ok(period) } else { Err(format!("period must be positive, got {text}")) }
+}

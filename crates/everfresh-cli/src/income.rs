@@ -1,0 +1,301 @@
+//! `everfresh income`: RN15 for one page, or for a table of them.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use everfresh::curve::{DivergenceCurve, Exponential, Linear, Lomax, Weibull};
+use everfresh::income::{Asset, Income, Optimum, Population, explaining_benefit};
+use everfresh::units::parse_per_time;
+use everfresh::{Frequency, Rate, Unit};
+use serde::Serialize;
+
+use crate::args::{DecayArg, IncomeArgs};
+use crate::output::{self, Grid, count, days, finite, number, percent};
+use crate::table::Table;
+
+/// One page, for machines.
+#[derive(Serialize)]
+struct PageRow {
+    page: String,
+    rate_per_day: f64,
+    benefit_per_day: f64,
+    cost: f64,
+    period_days: Option<f64>,
+    frequency_per_day: f64,
+    freshness: f64,
+    net_income_per_day: f64,
+    most_per_visit: Option<f64>,
+    verdict: &'static str,
+}
+
+#[derive(Serialize)]
+struct IncomeRow {
+    visits_per_day: f64,
+    spending_per_day: f64,
+    net_income_per_day: f64,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    best: IncomeRow,
+    futile: usize,
+    on_budget: Option<IncomeRow>,
+    loss_on_budget: Option<f64>,
+    pages: &'a [PageRow],
+}
+
+/// What is known of a page before its optimum.
+struct Given {
+    rate: Rate,
+    benefit_per_second: f64,
+    cost: f64,
+}
+
+type Curve = Box<dyn DivergenceCurve>;
+
+pub(crate) fn run(args: &IncomeArgs) -> Result<()> {
+    if let Some(frequency) = args.observed_frequency {
+        return explain(args, frequency);
+    }
+    let given = match &args.pages {
+        Some(path) => read(path, args)?,
+        None => vec![("page".to_owned(), single(args)?)],
+    };
+    let assets = given
+        .iter()
+        .map(|(_, page)| Ok(Asset::new(curve(args, page.rate)?, page.benefit_per_second, Unit::Second, page.cost)?))
+        .collect::<Result<Vec<_>>>()?;
+    let rows: Vec<PageRow> =
+        given.iter().zip(&assets).map(|((key, page), asset)| row(key, page, &asset.optimum())).collect();
+    let population = Population::new(assets)?;
+    if let Some(path) = &args.output.out {
+        output::write_rows(path, &rows)?;
+        output::say(&format!("{} written to {}", count(rows.len(), "page"), path.display()));
+    }
+    let report = report(args, &population, &rows)?;
+    if args.output.json {
+        return output::print_json(&report);
+    }
+    let unit = unit(args);
+    let mut text = String::new();
+    match args.pages {
+        None => text.push_str(&one(&rows[0], unit)),
+        Some(_) if args.output.out.is_some() => text.push_str(&summary(&report, unit)),
+        Some(_) => {
+            text.push_str(&summary(&report, unit));
+            text.push_str(&table(&rows, args.output.rows, unit));
+        }
+    }
+    text.push_str(&budget_lines(&report, unit));
+    output::print(&text)
+}
+
+/// The unit of bare numbers and of the output: as asked, else as the benefit was written.
+fn unit(args: &IncomeArgs) -> Unit {
+    args.columns.unit.or(args.benefit.map(|benefit| benefit.unit)).unwrap_or(Unit::Day)
+}
+
+fn rate(args: &IncomeArgs) -> Result<Rate> {
+    Ok(match (args.rate, args.half_life) {
+        (Some(rate), _) => rate,
+        (None, Some(half_life)) => Rate::from_half_life(half_life)?,
+        (None, None) => bail!("say how often the page changes: --rate or --half-life"),
+    })
+}
+
+fn single(args: &IncomeArgs) -> Result<Given> {
+    let benefit = args.benefit.context("say what a right copy earns: --benefit 1/year")?;
+    Ok(Given { rate: rate(args)?, benefit_per_second: benefit.per_second, cost: args.cost })
+}
+
+fn curve(args: &IncomeArgs, rate: Rate) -> Result<Curve> {
+    let shape = args.shape.unwrap_or(1.0);
+    Ok(match args.decay {
+        DecayArg::Exponential => Box::new(Exponential::new(rate)),
+        DecayArg::Linear => Box::new(Linear::new(rate)),
+        DecayArg::Weibull => Box::new(Weibull::new(rate, shape)?),
+        // A rate of zero is certain, whatever the shape.
+        DecayArg::Lomax if rate == Rate::STATIC => Box::new(Exponential::new(rate)),
+        DecayArg::Lomax => Box::new(Lomax::with_mean_rate(shape, rate)?),
+    })
+}
+
+fn read(path: &Path, args: &IncomeArgs) -> Result<Vec<(String, Given)>> {
+    let table = Table::open(path)?;
+    let page = table.column(&args.columns.page_column)?;
+    let rate = table.column(&args.columns.rate_column)?;
+    let benefit = table.optional_column(args.benefit_column.as_deref(), "benefit")?;
+    let cost = table.optional_column(args.columns.cost_column.as_deref(), "cost")?;
+    if benefit.is_none() && args.benefit.is_none() {
+        bail!("{}: say what right copies earn: a column `benefit`, or --benefit 0.3/day", path.display());
+    }
+    let bare = Some(unit(args));
+    table.rows(&page, |row| {
+        let benefit_per_second = match &benefit {
+            Some(column) => {
+                let value = row.field(column, |text| parse_per_time("benefit", text, bare))?;
+                if value <= 0.0 {
+                    return Err(row.wrong(column, &format!("benefit must be positive, got {}", row.text(column))));
+                }
+                value
+            }
+            None => args.benefit.map_or(0.0, |benefit| benefit.per_second),
+        };
+        let cost = match &cost {
+            Some(column) => {
+                let value = row.number(column)?;
+                if !(value > 0.0 && value.is_finite()) {
+                    return Err(row.wrong(column, &format!("cost must be positive and finite, got {value}")));
+                }
+                value
+            }
+            None => args.cost,
+        };
+        Ok(Given { rate: row.field(&rate, |text| Rate::parse(text, bare))?, benefit_per_second, cost })
+    })
+}
+
+fn row(key: &str, given: &Given, best: &Optimum) -> PageRow {
+    let verdict = match given.rate {
+        Rate::STATIC => "static",
+        _ if best.is_futile() => "futile",
+        _ => "worth it",
+    };
+    PageRow {
+        page: key.to_owned(),
+        rate_per_day: given.rate.per_day(),
+        benefit_per_day: given.benefit_per_second * Unit::Day.seconds(),
+        cost: given.cost,
+        period_days: days(best.period),
+        frequency_per_day: best.frequency.per_day(),
+        freshness: best.freshness,
+        net_income_per_day: best.net_income_per_second * Unit::Day.seconds(),
+        most_per_visit: finite(best.most_per_visit),
+        verdict,
+    }
+}
+
+fn income_row(income: &Income) -> IncomeRow {
+    IncomeRow {
+        visits_per_day: income.visits.per_day(),
+        spending_per_day: income.spending_per_second * Unit::Day.seconds(),
+        net_income_per_day: income.net_income_per_second * Unit::Day.seconds(),
+    }
+}
+
+fn report<'a>(args: &IncomeArgs, population: &Population<Curve>, pages: &'a [PageRow]) -> Result<Report<'a>> {
+    let (on_budget, loss_on_budget) = match args.budget {
+        None => (None, None),
+        Some(budget) => (
+            Some(income_row(&population.on_budget(budget, Unit::Second)?)),
+            population.loss_on_budget(budget, Unit::Second)?,
+        ),
+    };
+    let futile = pages.iter().filter(|row| row.verdict == "futile").count();
+    Ok(Report { best: income_row(&population.optimum()), futile, on_budget, loss_on_budget, pages })
+}
+
+/// An amount per day, per `unit`.
+fn per(per_day: f64, unit: Unit) -> String {
+    format!("{}/{unit}", number(per_day / Unit::Day.seconds() * unit.seconds()))
+}
+
+fn one(row: &PageRow, unit: Unit) -> String {
+    let mut text = match row.verdict {
+        "static" => "the page does not change: its copy is always right, without a visit\n".to_owned(),
+        "futile" => format!(
+            "futile: a visit earns at most {} and costs {}; no visit is worth it\n",
+            row.most_per_visit.map_or_else(|| "any sum".to_owned(), number),
+            number(row.cost)
+        ),
+        _ => {
+            let period = everfresh::Period::of(row.period_days.unwrap_or(f64::INFINITY), Unit::Day);
+            let period = period.map_or_else(|_| "never".to_owned(), |period| period.to_string());
+            format!("best period:   {period}\nvisits:        {}\n", per(row.frequency_per_day, unit))
+        }
+    };
+    text.push_str(&format!(
+        "freshness:     {}\nnet income:    {}\n",
+        number(row.freshness),
+        per(row.net_income_per_day, unit)
+    ));
+    text
+}
+
+fn summary(report: &Report<'_>, unit: Unit) -> String {
+    let best = &report.best;
+    let mut text = format!(
+        "{}: the best net income takes {} visits that cost {}, and is {}\n",
+        count(report.pages.len(), "page"),
+        per(best.visits_per_day, unit),
+        per(best.spending_per_day, unit),
+        per(best.net_income_per_day, unit),
+    );
+    if report.futile > 0 {
+        text.push_str(&format!("futile: {} on which no visit is worth its cost\n", count(report.futile, "page")));
+    }
+    text
+}
+
+fn table(rows: &[PageRow], most: usize, unit: Unit) -> String {
+    let scale = unit.seconds() / Unit::Day.seconds();
+    let (changes, visits, income) = (format!("changes/{unit}"), format!("visits/{unit}"), format!("income/{unit}"));
+    let headings = ["page", &changes, &visits, "period", "freshness", &income, "verdict"];
+    let mut grid = Grid::new(&headings).left(6);
+    for row in rows.iter().take(most) {
+        let frequency = Frequency::per(row.frequency_per_day, Unit::Day).unwrap_or_default();
+        grid.row(vec![
+            row.page.clone(),
+            number(row.rate_per_day * scale),
+            number(row.frequency_per_day * scale),
+            frequency.period().to_string(),
+            number(row.freshness),
+            number(row.net_income_per_day * scale),
+            row.verdict.to_owned(),
+        ]);
+    }
+    format!("\n{}{}", grid.text(), output::more_line(rows.len(), most))
+}
+
+fn budget_lines(report: &Report<'_>, unit: Unit) -> String {
+    let Some(had) = &report.on_budget else { return String::new() };
+    let loss = match report.loss_on_budget {
+        Some(loss) => format!("{} of the best is lost", percent(loss)),
+        None => "no visit is worth its cost".to_owned(),
+    };
+    format!(
+        "\non a budget of {}: {} visits, net income {}: {loss}\n",
+        per(had.spending_per_day, unit),
+        per(had.visits_per_day, unit),
+        per(had.net_income_per_day, unit),
+    )
+}
+
+#[derive(Serialize)]
+struct Explanation {
+    observed_frequency_per_day: f64,
+    benefit_cost_ratio_per_day: Option<f64>,
+    benefit_per_day: Option<f64>,
+}
+
+fn explain(args: &IncomeArgs, frequency: Frequency) -> Result<()> {
+    let ratio = explaining_benefit(&curve(args, rate(args)?)?, frequency)? * Unit::Day.seconds();
+    let explanation = Explanation {
+        observed_frequency_per_day: frequency.per_day(),
+        benefit_cost_ratio_per_day: finite(ratio),
+        benefit_per_day: finite(ratio * args.cost),
+    };
+    if args.output.json {
+        return output::print_json(&explanation);
+    }
+    let unit = unit(args);
+    output::print(&match explanation.benefit_per_day {
+        Some(benefit) => format!(
+            "{} is the best frequency if a right copy earns {}: {} times the cost of a visit\n",
+            per(frequency.per_day(), unit),
+            per(benefit, unit),
+            per(ratio, unit),
+        ),
+        None => "the page does not change: no benefit explains a visit\n".to_owned(),
+    })
+}

@@ -1,0 +1,189 @@
+//! Writing: tables for people, JSON for machines, files that appear whole or not at all.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
+use everfresh::{Period, Unit};
+use serde::Serialize;
+
+use crate::args::HEADING;
+
+/// A failure of the machine, not of the input: exit code 1.
+#[derive(Debug)]
+pub(crate) struct MachineFailure(String);
+
+impl fmt::Display for MachineFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for MachineFailure {}
+
+/// A path that could not be written.
+pub(crate) fn cannot_write(path: &Path, error: impl fmt::Display) -> anyhow::Error {
+    machine(format_args!("cannot write `{}`", path.display()), error)
+}
+
+/// Creates a directory and those above it.
+pub(crate) fn create_directory(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(|error| cannot_write(path, error))
+}
+
+fn machine(what: impl fmt::Display, error: impl fmt::Display) -> anyhow::Error {
+    MachineFailure(format!("{what}: {error}")).into()
+}
+
+/// Prints to stdout; a reader that has seen enough (`| head`) is no failure.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|error| machine("cannot write to stdout", error)),
+    }
+}
+
+/// Prints a value as JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    text.push('\n');
+    print(&text)
+}
+
+/// An aligned table without lines: the first column to the left, the others to the right, as people read numbers.
+pub(crate) struct Grid {
+    table: Table,
+    left: Vec<usize>,
+}
+
+impl Grid {
+    pub(crate) fn new(headings: &[&str]) -> Self {
+        let mut table = Table::new();
+        table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table.set_header(headings);
+        Grid { table, left: vec![0] }
+    }
+
+    /// Aligns another column to the left: words, not numbers.
+    pub(crate) fn left(mut self, column: usize) -> Self {
+        self.left.push(column);
+        self
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        self.table.add_row(cells);
+    }
+
+    pub(crate) fn text(mut self) -> String {
+        for (i, column) in self.table.column_iter_mut().enumerate() {
+            let alignment = if self.left.contains(&i) { CellAlignment::Left } else { CellAlignment::Right };
+            column.set_padding((u16::from(i > 0), 1)).set_cell_alignment(alignment);
+        }
+        let text = self.table.to_string();
+        let mut lines = text.lines().map(str::trim_end);
+        let heading = lines.next().unwrap_or_default();
+        let mut out = format!("{HEADING}{heading}{HEADING:#}\n");
+        for line in lines {
+            out.push_str(line);
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// A number to four significant digits.
+pub(crate) fn number(value: f64) -> String {
+    everfresh::units::significant(value, 4)
+}
+
+/// An amount per second as a number per `unit`.
+pub(crate) fn per(per_second: f64, unit: Unit) -> String {
+    number(per_second * unit.seconds())
+}
+
+/// An age for people.
+pub(crate) fn age(age: Period) -> String {
+    if age == Period::NEVER { "infinite".to_owned() } else { age.to_string() }
+}
+
+/// A share as a percentage.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A period in days for machines: nothing where it is infinite, since JSON has no infinity.
+pub(crate) fn days(period: Period) -> Option<f64> {
+    finite(period.days())
+}
+
+/// A number for machines: nothing where it is infinite.
+pub(crate) fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// `1 page`, `2 pages`.
+pub(crate) fn count(n: usize, one: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+}
+
+/// The line under a table that was cut.
+pub(crate) fn more_line(pages: usize, shown: usize) -> String {
+    match pages.saturating_sub(shown) {
+        0 => String::new(),
+        more => format!("and {} more: --rows shows them, --out and --json have all\n", count(more, "page")),
+    }
+}
+
+/// Writes rows to a file in the format of its ending, beside it first and renamed when whole.
+pub(crate) fn write_rows<R: Serialize>(path: &Path, rows: &[R]) -> Result<()> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let bytes = match ending {
+        "csv" => delimited(rows, b',')?,
+        "tsv" => delimited(rows, b'\t')?,
+        "json" => {
+            let mut bytes = serde_json::to_vec_pretty(rows).context("cannot write JSON")?;
+            bytes.push(b'\n');
+            bytes
+        }
+        _ => bail!("cannot write `{}`: the ending must be .csv, .tsv or .json, got `{ending}`", path.display()),
+    };
+    write_whole(path, &bytes).map_err(|error| cannot_write(path, error))
+}
+
+/// Rows as delimited text. An infinite number is an empty field, like the `null` of JSON.
+fn delimited<R: Serialize>(rows: &[R], delimiter: u8) -> Result<Vec<u8>> {
+    let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row).context("cannot write a row")?;
+    }
+    writer.into_inner().map_err(|error| anyhow::anyhow!("cannot write a row: {error}"))
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    // Without the path of the temporary file, which says nothing to people.
+    let temporary = tempfile::Builder::new().prefix(".everfresh-").tempfile_in(directory);
+    let mut file = temporary.map_err(|error| io::Error::from(error.kind()))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    // A temporary file is private; the result is as readable as any other new file.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Says where a file went, to people: stderr, so that stdout stays data.
+pub(crate) fn say(text: &str) {
+    // Without a stderr there is nobody to tell.
+    let _ = writeln!(anstream::stderr(), "{text}");
+}

@@ -1,0 +1,354 @@
+//! `everfresh plan`: from a table of pages and a budget to how often each is visited.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use everfresh::plan::{Entry, Reason, Totals};
+use everfresh::{Allocation, Objective, Order, Page, Period, Plan, Price, Rate, Unit};
+use serde::Serialize;
+
+use crate::args::{PlanArgs, PriceArgs, Word};
+use crate::output::{self, Grid, count, days, finite, number, percent};
+use crate::table::Table;
+
+/// CGM03 example 5.4: the table that `--example` plans.
+const EXAMPLE: &str = "page,rate\ne1,1/day\ne2,2/day\ne3,3/day\ne4,4/day\ne5,5/day\n";
+const EXAMPLE_BUDGET_PER_DAY: f64 = 5.0;
+
+/// One page of the plan, for machines. Infinite periods and ages are empty.
+#[derive(Serialize)]
+struct PageRow<'a> {
+    page: &'a str,
+    rate_per_day: f64,
+    weight: f64,
+    cost: f64,
+    frequency_per_day: f64,
+    period_days: Option<f64>,
+    freshness: f64,
+    age_days: Option<f64>,
+    reason: &'static str,
+}
+
+/// The sums of one allocation, for machines.
+#[derive(Serialize)]
+struct TotalsRow {
+    allocation: &'static str,
+    freshness: f64,
+    age_days: Option<f64>,
+    age_days_without_given_up: f64,
+    harmonic: Option<f64>,
+    visits_per_day: f64,
+    spending_per_day: f64,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    objective: &'static str,
+    order: &'static str,
+    allocation: &'static str,
+    /// Weight x days that a visit must gain per cost (x days squared for age); only the optimal allocation has one.
+    price: Option<f64>,
+    /// With --cost: benefit less cost, per day.
+    net_income_per_day: Option<f64>,
+    given_up: usize,
+    static_pages: usize,
+    allocations: Vec<TotalsRow>,
+    pages: Vec<PageRow<'a>>,
+}
+
+/// Everything the output needs: the plan asked for, and the other allocations to compare.
+struct Outcome {
+    keys: Vec<String>,
+    pages: Vec<Page>,
+    plans: Vec<Plan>,
+    chosen: usize,
+    unit: Unit,
+    cost: Option<f64>,
+}
+
+pub(crate) fn run(args: &PlanArgs) -> Result<()> {
+    let outcome = solve(args)?;
+    let rows = outcome.rows();
+    if let Some(path) = &args.output.out {
+        output::write_rows(path, &rows)?;
+    }
+    if args.output.json {
+        return output::print_json(&outcome.report(rows));
+    }
+    let mut text = outcome.summary();
+    match &args.output.out {
+        None => text.push_str(&outcome.table(args.output.rows)),
+        Some(path) => output::say(&format!("{} written to {}", count(rows.len(), "page"), path.display())),
+    }
+    output::print(&text)
+}
+
+fn solve(args: &PlanArgs) -> Result<Outcome> {
+    let table = if args.example {
+        Table::read("the example", b',', Box::new(EXAMPLE.as_bytes()))?
+    } else {
+        let path = args.pages.as_deref().context("name a table of pages, or --example")?;
+        Table::open(path)?
+    };
+    let (keys, pages): (Vec<_>, Vec<_>) = pages(table, args)?.into_iter().unzip();
+    let (objective, order) = (args.objective.into(), args.order.into());
+    let price = price(&args.price, args, objective)?;
+    let plan = |allocation| Plan::new(&pages, objective, order, allocation, price);
+    let plans = Allocation::ALL.into_iter().map(plan).collect::<everfresh::Result<Vec<_>>>();
+    let plans =
+        plans.with_context(|| args.pages.as_deref().unwrap_or(Path::new("the example")).display().to_string())?;
+    let allocation: Allocation = args.allocation.into();
+    let chosen = plans.iter().position(|plan| plan.allocation() == allocation).unwrap_or(0);
+    Ok(Outcome { keys, pages, plans, chosen, unit: args.columns.unit.unwrap_or(Unit::Day), cost: args.price.cost })
+}
+
+fn pages(table: Table, args: &PlanArgs) -> Result<Vec<(String, Page)>> {
+    let page = table.column(&args.columns.page_column)?;
+    let rate = table.column(&args.columns.rate_column)?;
+    let weight = table.optional_column(args.weight_column.as_deref(), "weight")?;
+    let cost = table.optional_column(args.columns.cost_column.as_deref(), "cost")?;
+    let bare = args.columns.unit.or(Some(Unit::Day));
+    table.rows(&page, |row| {
+        let mut page = Page::new(row.field(&rate, |text| Rate::parse(text, bare))?);
+        if let Some(column) = &weight {
+            let value = row.number(column)?;
+            page = row.field(column, |_| page.with_weight(value))?;
+        }
+        if let Some(column) = &cost {
+            let value = row.number(column)?;
+            page = row.field(column, |_| page.with_cost(value))?;
+        }
+        Ok(page)
+    })
+}
+
+fn price(asked: &PriceArgs, args: &PlanArgs, objective: Objective) -> Result<Price> {
+    Ok(match asked {
+        PriceArgs { budget: Some(per_second), .. } => Price::for_budget(*per_second, Unit::Second)?,
+        PriceArgs { price: Some(text), .. } => given_price(text, objective)?,
+        PriceArgs { cost: Some(cost), .. } => Price::for_cost(*cost, args.columns.unit.unwrap_or(Unit::Day))?,
+        _ if args.example => Price::for_budget(EXAMPLE_BUDGET_PER_DAY, Unit::Day)?,
+        _ => bail!("say what pays for the visits: --budget 500/day, --price 6h or --cost 0.002"),
+    })
+}
+
+/// `6h` for freshness and harmonic; `2h2`, `2h^2` or `2h²`, hours squared, for age.
+fn given_price(text: &str, objective: Objective) -> Result<Price> {
+    let squared = ["^2", "²", "2"].into_iter().find_map(|suffix| text.strip_suffix(suffix));
+    let squared = squared.filter(|time| time.ends_with(char::is_alphabetic));
+    let seconds = match (objective.time_power(), squared) {
+        (1, None) => text.parse::<Period>()?.seconds(),
+        (2, Some(time)) => {
+            let unit_at = time.find(char::is_alphabetic).unwrap_or(0);
+            let unit: Unit = time[unit_at..].parse()?;
+            let value: f64 =
+                time[..unit_at].trim().parse().with_context(|| format!("cannot read `{text}` as a price"))?;
+            value * unit.seconds().powi(2)
+        }
+        (2, None) => bail!("--price: for age it is a squared time such as `2h2`, got `{text}`"),
+        _ => bail!("--price: for {} it is a time such as `6h`, got `{text}`", objective.word()),
+    };
+    Price::given(seconds, Unit::Second).with_context(|| format!("--price `{text}`"))
+}
+
+fn reason(entry: &Entry) -> &'static str {
+    match entry.reason {
+        Reason::Visited => "visited",
+        Reason::Static => "static",
+        Reason::Weightless => "weightless",
+        Reason::TooExpensive { .. } => "given up",
+        Reason::NothingSpent => "nothing spent",
+    }
+}
+
+impl Outcome {
+    fn plan(&self) -> &Plan {
+        &self.plans[self.chosen]
+    }
+
+    fn each(&self) -> impl Iterator<Item = (&str, &Page, &Entry)> {
+        self.keys
+            .iter()
+            .zip(&self.pages)
+            .zip(self.plan().entries())
+            .map(|((key, page), entry)| (key.as_str(), page, entry))
+    }
+
+    fn rows(&self) -> Vec<PageRow<'_>> {
+        let row = |(key, page, entry)| page_row(key, page, entry);
+        self.each().map(row).collect()
+    }
+
+    fn count(&self, is: impl Fn(&Reason) -> bool) -> usize {
+        self.plan().entries().iter().filter(|entry| is(&entry.reason)).count()
+    }
+
+    fn given_up(&self) -> usize {
+        self.count(|reason| matches!(reason, Reason::TooExpensive { .. }))
+    }
+
+    /// The price in days (squared for age), as people think of it.
+    fn price_days(&self) -> Option<f64> {
+        let power = self.plan().objective().time_power();
+        self.plan().price().map(|price| price / Unit::Day.seconds().powi(power))
+    }
+
+    /// Benefit less cost, per unit of time: with --cost the weights are benefits.
+    fn net_income(&self) -> Option<f64> {
+        let Totals { weight, freshness, spending_per_second, .. } = *self.plan().totals();
+        let freshness = (self.plan().objective() == Objective::Freshness).then_some(freshness)?;
+        self.cost.map(|cost| weight * freshness - cost * spending_per_second * self.unit.seconds())
+    }
+
+    fn report<'a>(&self, pages: Vec<PageRow<'a>>) -> Report<'a> {
+        let plan = self.plan();
+        Report {
+            objective: plan.objective().word(),
+            order: plan.order().word(),
+            allocation: plan.allocation().word(),
+            price: self.price_days().and_then(finite),
+            net_income_per_day: self.net_income().map(|income| income / self.unit.seconds() * Unit::Day.seconds()),
+            given_up: self.given_up(),
+            static_pages: self.count(|reason| *reason == Reason::Static),
+            allocations: self.plans.iter().map(totals_row).collect(),
+            pages,
+        }
+    }
+
+    fn summary(&self) -> String {
+        let plan = self.plan();
+        let totals = plan.totals();
+        let spent = totals.spending_per_second * self.unit.seconds();
+        let visits = output::per(totals.visits.per_second(), self.unit);
+        let mut text = format!("{}, {visits} {}", count(self.pages.len(), "page"), per_unit("visit", self.unit));
+        if (spent / (totals.visits.per_second() * self.unit.seconds()) - 1.0).abs() > 1e-9 {
+            text.push_str(&format!(" that cost {} per {}", number(spent), self.unit));
+        }
+        text.push_str(&format!(", {} order, for {}\n\n", order_words(plan.order()), plan.objective().word()));
+        text.push_str(&self.comparison());
+        let income = self.net_income().map(|income| format!("net income: {} per {}\n", number(income), self.unit));
+        let remarks = [self.price_line(), self.given_up_line(), income.unwrap_or_default()].concat();
+        if !remarks.is_empty() {
+            text.push('\n');
+            text.push_str(&remarks);
+        }
+        text
+    }
+
+    fn comparison(&self) -> String {
+        let harmonic = self.plan().objective() == Objective::Harmonic;
+        let mut headings = vec!["allocation", "freshness", "age"];
+        if harmonic {
+            headings.push("harmonic");
+        }
+        let mut grid = Grid::new(&headings);
+        for plan in &self.plans {
+            let totals = plan.totals();
+            let mut row = vec![plan.allocation().word().to_owned(), number(totals.freshness), output::age(totals.age)];
+            if harmonic {
+                row.push(number(totals.harmonic));
+            }
+            grid.row(row);
+        }
+        grid.text()
+    }
+
+    fn price_line(&self) -> String {
+        let Some(days) = self.price_days() else { return String::new() };
+        let gained = match self.plan().objective() {
+            Objective::Freshness => format!("{} of freshness", day_text(days)),
+            Objective::Age => format!("{} day² of age", number(days)),
+            Objective::Harmonic => format!("{} of missed changes", day_text(days)),
+        };
+        format!("price: a visit must gain {gained} per weight and cost\n")
+    }
+
+    fn given_up_line(&self) -> String {
+        let given_up = self.given_up();
+        if given_up == 0 {
+            return String::new();
+        }
+        let (age, kept) = self.plan().totals().age_without_given_up;
+        format!(
+            "given up: {} with {} of the weight: no visit gains the price; the age of the others is {}\n",
+            count(given_up, "page"),
+            percent(1.0 - kept),
+            output::age(age),
+        )
+    }
+
+    fn table(&self, most: usize) -> String {
+        let uniform = |value: &dyn Fn(&Page) -> f64| self.pages.iter().all(|page| value(page) == 1.0);
+        let (weights, costs) = (!uniform(&|page| page.weight()), !uniform(&|page| page.cost()));
+        let per_unit = |what: &str| per_unit(what, self.unit);
+        let (changes, visits) = (per_unit("change"), per_unit("visit"));
+        let mut headings = vec!["page", changes.as_str()];
+        headings.extend(weights.then_some("weight"));
+        headings.extend(costs.then_some("cost"));
+        headings.extend([visits.as_str(), "period", "freshness", "age", "why"]);
+        let mut grid = Grid::new(&headings).left(headings.len() - 1);
+        for (key, page, entry) in self.each().take(most) {
+            let mut row = vec![key.to_owned(), output::per(page.rate().per_second(), self.unit)];
+            row.extend(weights.then(|| number(page.weight())));
+            row.extend(costs.then(|| number(page.cost())));
+            row.extend([
+                output::per(entry.frequency.per_second(), self.unit),
+                entry.frequency.period().to_string(),
+                number(entry.freshness),
+                output::age(entry.age),
+                self.why(entry),
+            ]);
+            grid.row(row);
+        }
+        format!("\n{}{}", grid.text(), output::more_line(self.pages.len(), most))
+    }
+
+    fn why(&self, entry: &Entry) -> String {
+        match entry.reason {
+            Reason::TooExpensive { worth } => {
+                let days = worth / Unit::Day.seconds().powi(self.plan().objective().time_power());
+                format!("given up: a visit gains at most {}", day_text(days))
+            }
+            _ => reason(entry).to_owned(),
+        }
+    }
+}
+
+fn page_row<'a>(key: &'a str, page: &Page, entry: &Entry) -> PageRow<'a> {
+    PageRow {
+        page: key,
+        rate_per_day: page.rate().per_day(),
+        weight: page.weight(),
+        cost: page.cost(),
+        frequency_per_day: entry.frequency.per_day(),
+        period_days: days(entry.frequency.period()),
+        freshness: entry.freshness,
+        age_days: days(entry.age),
+        reason: reason(entry),
+    }
+}
+
+fn totals_row(plan: &Plan) -> TotalsRow {
+    let totals = plan.totals();
+    TotalsRow {
+        allocation: plan.allocation().word(),
+        freshness: totals.freshness,
+        age_days: days(totals.age),
+        age_days_without_given_up: totals.age_without_given_up.0.days(),
+        harmonic: finite(totals.harmonic),
+        visits_per_day: totals.visits.per_day(),
+        spending_per_day: totals.spending_per_second * Unit::Day.seconds(),
+    }
+}
+
+fn day_text(days: f64) -> String {
+    Period::of(days, Unit::Day).map_or_else(|_| number(days), |period| period.to_string())
+}
+
+fn per_unit(what: &str, unit: Unit) -> String {
+    format!("{what}s/{unit}")
+}
+
+fn order_words(order: Order) -> String {
+    order.word().replace('-', " ")
+}

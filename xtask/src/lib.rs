@@ -1,0 +1,11 @@
+//! Automation for the project: `cargo xtask tidy`, `cargo xtask figures`.
+
+pub mod figures;
+pub mod tidy;
+
+use std::path::{Path, PathBuf};
+
+/// The root of the project: the folder above this crate.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+}

@@ -165,7 +165,7 @@ impl Rate {
     /// The rate of a page that changes once per `interval` on average; an infinite interval is a static page.
     pub fn once_per(interval: Period) -> Result<Rate> {
         crate::error::within("mean interval", interval.0, Bound::Excluded(0.0), Bound::Unbounded, "positive")?;
-        Ok(Rate(interval.0.recip()))
+        Ok(Rate(crate::error::not_negative("rate", interval.0.recip())?))
     }
 
     /// The rate of a page of which half the copies are still right after `half_life` (RN15 section 4: ln 2 / t½).

@@ -1,4 +1,4 @@
-use super::{DivergenceCurve, Exponential, unless_static};
+use super::{DivergenceCurve, Exponential, period_by_inverse, unless_static};
 use crate::kernel::{h, h_inverse};
 use crate::numeric::Phi;
 use crate::units::{Period, Rate};
@@ -46,12 +46,6 @@ impl DivergenceCurve for Age {
     }
 
     fn period(&self, utility: f64) -> Period {
-        if utility <= 0.0 {
-            return Period::ZERO;
-        }
-        if self.rate == Rate::STATIC {
-            return Period::NEVER;
-        }
-        Period::raw(h_inverse(utility * self.rate.per_second().powi(2)) / self.rate.per_second())
+        period_by_inverse(self.rate, utility, 2, h_inverse)
     }
 }

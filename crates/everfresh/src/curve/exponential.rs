@@ -1,4 +1,4 @@
-use super::{DivergenceCurve, unless_static};
+use super::{DivergenceCurve, period_by_inverse, unless_static};
 use crate::kernel::{g, g_inverse};
 use crate::numeric::Phi;
 use crate::units::{Period, Rate};
@@ -57,13 +57,7 @@ impl DivergenceCurve for Exponential {
     }
 
     fn period(&self, utility: f64) -> Period {
-        if utility <= 0.0 {
-            return Period::ZERO;
-        }
-        if self.rate == Rate::STATIC {
-            return Period::NEVER;
-        }
-        Period::raw(g_inverse(utility * self.rate.per_second()) / self.rate.per_second())
+        period_by_inverse(self.rate, utility, 1, g_inverse)
     }
 
     fn mean_freshness(&self, period: Period) -> f64 {

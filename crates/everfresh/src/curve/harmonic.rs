@@ -1,4 +1,4 @@
-use super::{DivergenceCurve, unless_static};
+use super::{DivergenceCurve, period_by_inverse, unless_static};
 use crate::kernel::{k, k_inverse};
 use crate::numeric::{Phi, ein};
 use crate::units::{Period, Rate};
@@ -47,12 +47,6 @@ impl DivergenceCurve for Harmonic {
     }
 
     fn period(&self, utility: f64) -> Period {
-        if utility <= 0.0 {
-            return Period::ZERO;
-        }
-        if self.rate == Rate::STATIC {
-            return Period::NEVER;
-        }
-        Period::raw(k_inverse(utility * self.rate.per_second()) / self.rate.per_second())
+        period_by_inverse(self.rate, utility, 1, k_inverse)
     }
 }

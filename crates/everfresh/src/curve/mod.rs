@@ -44,7 +44,7 @@ pub use region::{Churn, Scroll};
 pub use weibull::Weibull;
 
 use crate::numeric::{Evaluation, solve};
-use crate::units::Period;
+use crate::units::{Period, Rate};
 
 /// The expected divergence of a copy in the time after a visit.
 ///
@@ -133,6 +133,17 @@ impl<C: DivergenceCurve + ?Sized> DivergenceCurve for Box<C> {
 
     fn mean_freshness(&self, period: Period) -> f64 {
         (**self).mean_freshness(period)
+    }
+}
+
+/// The period of a curve whose utility is `kernel(λt)/λ^power`, by the kernel's inverse; never for a static page.
+fn period_by_inverse(rate: Rate, utility: f64, power: i32, inverse: fn(f64) -> f64) -> Period {
+    if utility <= 0.0 {
+        Period::ZERO
+    } else if rate == Rate::STATIC {
+        Period::NEVER
+    } else {
+        Period::raw(inverse(utility * rate.per_second().powi(power)) / rate.per_second())
     }
 }
 

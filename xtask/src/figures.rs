@@ -1,7 +1,7 @@
 //! The pictures of the documentation, drawn from the library.
 
 use anyhow::{Result, anyhow};
-use everfresh::{Allocation, Objective, Order, Page, Plan, Price, Rate, Unit};
+use everfresh::{Objective, Order, Page, Plan, Price, Rate, Terms, Unit};
 use plotters::prelude::*;
 
 /// Every picture: its path from the root, and its content.
@@ -69,7 +69,7 @@ fn price_of_table_iv(objective: Objective) -> everfresh::Result<f64> {
     let rates = (1..=5).map(|n| Rate::per(f64::from(n), Unit::Day));
     let pages = rates.map(|rate| rate.map(Page::new)).collect::<everfresh::Result<Vec<_>>>()?;
     let budget = Price::for_budget(5.0, Unit::Day)?;
-    let plan = Plan::new(&pages, objective, Order::Fixed, Allocation::Optimal, budget)?;
+    let plan = Plan::new(&pages, Terms { objective, ..Terms::new(budget) })?;
     Ok(plan.price().unwrap_or_default() / Unit::Day.seconds().powi(objective.time_power()))
 }
 

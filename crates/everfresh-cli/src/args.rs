@@ -19,9 +19,11 @@ Exit codes:
   2  bad input or a bad call; the message names the file, line, column, value and bound
 
 Quantities:
-  rates, frequencies, budgets and benefits are amounts per time: 3/day, 1/2weeks, 0.457/year, never
-  periods are times: 45min, 1h30min, 2weeks, never
-  units: s, min, h, day, week, month (30 days), year (365 days)";
+  rates, frequencies, budgets and benefits are amounts per time: 3/day, 1/2weeks, 0.457/year
+  periods are times: 45min, 1h30min, 2weeks; rates, frequencies and periods may also be `never`
+  units: s, min, h, day, week, month (30 days), year (365 days)
+
+In JSON and in files an infinite number (the period of a page that is never visited) is null or empty.";
 
 /// Keeps copies of things that change on their own as fresh as a budget of visits allows, and says how fresh they are.
 #[derive(Debug, Parser)]
@@ -67,12 +69,13 @@ Examples:
   everfresh plan pages.csv --cost 0.002 --json         weights are benefits per day
   cat pages.csv | everfresh plan - --budget 1/min --rate-column changes --unit week
 
-The table is CSV (or TSV) with a header: page,rate[,weight][,cost]. A rate without a unit is per --unit.";
+The table is CSV (TSV if the file ends in .tsv) with a header: page,rate[,weight][,cost].
+A rate without a unit is per --unit.";
 
 #[derive(Debug, Args)]
 #[command(after_help = PLAN_EXAMPLES)]
 pub(crate) struct PlanArgs {
-    /// The table of pages; `-` reads stdin
+    /// The table of pages; `-` reads CSV from stdin
     #[arg(value_name = "PAGES", required_unless_present = "example")]
     pub pages: Option<PathBuf>,
     /// Plan the built-in table instead: CGM03 Table IV, five pages and five visits a day
@@ -124,7 +127,7 @@ pub(crate) struct ColumnArgs {
     /// The column of what one visit costs [default: `cost` if there is one, else all the same]
     #[arg(long, value_name = "NAME")]
     pub cost_column: Option<String>,
-    /// The unit of time of bare numbers in the table, and of the amounts per time in the output [default: day]
+    /// The unit of time of bare numbers in the table, and of amounts per time in the output [default: day]
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<Unit>,
 }
@@ -166,7 +169,7 @@ pub(crate) struct FreshnessArgs {
 #[group(required = true, multiple = false)]
 pub(crate) struct Question {
     /// It is visited this often: how fresh is the copy?
-    #[arg(long, value_name = "TIME", value_parser = visit_period)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub period: Option<Period>,
     /// It is visited at this frequency: how fresh is the copy?
     #[arg(long, value_name = "N/TIME")]
@@ -175,7 +178,7 @@ pub(crate) struct Question {
     #[arg(long, value_name = "SHARE", value_parser = target)]
     pub target: Option<f64>,
     /// The copy is to be no older than this on average: how often must it be visited?
-    #[arg(long, value_name = "TIME", value_parser = visit_period)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub target_age: Option<Period>,
 }
 
@@ -186,21 +189,22 @@ Examples:
   everfresh income --half-life 1day --observed-frequency 75/day
   everfresh income pages.csv --benefit 0.3/day --budget 270/month
 
-The table is CSV (or TSV) with a header: page,rate[,benefit][,cost]; where a column is missing the flag counts.";
+The table is CSV (TSV if the file ends in .tsv) with a header: page,rate[,benefit][,cost].
+Where a column is missing the flag counts.";
 
 #[derive(Debug, Args)]
 #[command(after_help = INCOME_EXAMPLES)]
 pub(crate) struct IncomeArgs {
-    /// A table of pages; `-` reads stdin
+    /// A table of pages; `-` reads CSV from stdin
     #[arg(value_name = "PAGES", required_unless_present_any = ["rate", "half_life"])]
     pub pages: Option<PathBuf>,
     /// How often the one page changes
     #[arg(long, value_name = "N/TIME", conflicts_with_all = ["pages", "half_life"])]
     pub rate: Option<Rate>,
-    /// The time after which half the copies of the one page are wrong
-    #[arg(long, value_name = "TIME", value_parser = visit_period, conflicts_with = "pages")]
+    /// The time after which the copy of the one page is wrong with probability 1/2
+    #[arg(long, value_name = "TIME", value_parser = positive_time, conflicts_with = "pages")]
     pub half_life: Option<Period>,
-    /// What a right copy earns; its unit of time is the one of the output, unless --unit says another
+    /// What a right copy earns; amounts in the output are per the same time, unless --unit says another
     #[arg(long, value_name = "MONEY/TIME", value_parser = benefit)]
     pub benefit: Option<Benefit>,
     /// What a visit costs
@@ -213,7 +217,7 @@ pub(crate) struct IncomeArgs {
     #[arg(long, value_name = "K", value_parser = positive, required_if_eq_any = [("decay", "weibull"), ("decay", "lomax")])]
     pub shape: Option<f64>,
     /// Find the benefit for which this frequency would be the best
-    #[arg(long, value_name = "N/TIME", conflicts_with_all = ["pages", "benefit", "budget"])]
+    #[arg(long, value_name = "N/TIME", conflicts_with_all = ["pages", "benefit", "budget", "out"])]
     pub observed_frequency: Option<Frequency>,
     /// What is lost by spending exactly this instead: visits times cost, per time
     #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget)]
@@ -241,9 +245,9 @@ pub(crate) enum ObjectiveArg {
 pub(crate) enum AllocationArg {
     /// The best for the objective
     Optimal,
-    /// Every page that changes equally often
+    /// The same frequency for every page that changes
     Uniform,
-    /// Every page in proportion to its rate
+    /// A frequency in proportion to the page's rate
     Proportional,
 }
 
@@ -263,7 +267,7 @@ pub(crate) enum DecayArg {
     Exponential,
     /// All are wrong after 1/rate
     Linear,
-    /// Changes come in bursts, or with age: needs --shape
+    /// Changes come in bursts, or the likelier the longer ago the last: needs --shape
     Weibull,
     /// The rate is a guess: needs --shape
     Lomax,
@@ -315,8 +319,13 @@ fn benefit(text: &str) -> Result<Benefit, String> {
 }
 
 fn positive_per_time(what: &'static str, text: &str) -> Result<f64, String> {
-    let per_second = everfresh::units::parse_per_time(what, text, None).map_err(|error| error.to_string())?;
-    if per_second > 0.0 { Ok(per_second) } else { Err(format!("{what} must be positive and finite, got {text}")) }
+    match everfresh::units::parse_per_time(what, text, None) {
+        Ok(per_second) if per_second > 0.0 => Ok(per_second),
+        Ok(_) | Err(everfresh::Error::OutOfBounds { .. }) => {
+            Err(format!("{what} must be positive and finite, got {text}"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -333,7 +342,10 @@ fn target(text: &str) -> Result<f64, String> {
     }
 }
 
-fn visit_period(text: &str) -> Result<Period, String> {
-    let period: Period = text.parse().map_err(|error: everfresh::Error| error.to_string())?;
-    if period > Period::ZERO { Ok(period) } else { Err(format!("period must be positive, got {text}")) }
+fn positive_time(text: &str) -> Result<Period, String> {
+    match text.parse::<Period>() {
+        Ok(period) if period > Period::ZERO => Ok(period),
+        Ok(_) | Err(everfresh::Error::OutOfBounds { .. }) => Err(format!("must be positive, got {text}")),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -6,18 +6,18 @@ use anyhow::{Context, Result, bail};
 use everfresh::curve::{DivergenceCurve, Exponential, Linear, Lomax, Weibull};
 use everfresh::income::{Asset, Income, Optimum, Population, explaining_benefit};
 use everfresh::units::parse_per_time;
-use everfresh::{Frequency, Rate, Unit};
+use everfresh::{Frequency, Period, Rate, Unit};
 use serde::Serialize;
 
 use crate::args::{DecayArg, IncomeArgs};
-use crate::output::{self, Grid, count, days, finite, number, percent};
+use crate::output::{self, Grid, OutFile, count, days, finite, number, percent};
 use crate::table::Table;
 
 /// One page, for machines.
 #[derive(Serialize)]
 struct PageRow {
     page: String,
-    rate_per_day: f64,
+    rate_per_day: Option<f64>,
     benefit_per_day: f64,
     cost: f64,
     period_days: Option<f64>,
@@ -44,9 +44,16 @@ struct Report<'a> {
     pages: &'a [PageRow],
 }
 
+/// How fast a copy goes wrong.
+#[derive(Clone, Copy)]
+enum Speed {
+    Rate(Rate),
+    HalfLife(Period),
+}
+
 /// What is known of a page before its optimum.
 struct Given {
-    rate: Rate,
+    speed: Speed,
     benefit_per_second: f64,
     cost: f64,
 }
@@ -57,20 +64,20 @@ pub(crate) fn run(args: &IncomeArgs) -> Result<()> {
     if let Some(frequency) = args.observed_frequency {
         return explain(args, frequency);
     }
+    let out = args.output.out.as_deref().map(OutFile::new).transpose()?;
     let given = match &args.pages {
         Some(path) => read(path, args)?,
         None => vec![("page".to_owned(), single(args)?)],
     };
     let assets = given
         .iter()
-        .map(|(_, page)| Ok(Asset::new(curve(args, page.rate)?, page.benefit_per_second, Unit::Second, page.cost)?))
+        .map(|(_, page)| Ok(Asset::new(curve(args, page.speed)?, page.benefit_per_second, Unit::Second, page.cost)?))
         .collect::<Result<Vec<_>>>()?;
     let rows: Vec<PageRow> =
         given.iter().zip(&assets).map(|((key, page), asset)| row(key, page, &asset.optimum())).collect();
     let population = Population::new(assets)?;
-    if let Some(path) = &args.output.out {
-        output::write_rows(path, &rows)?;
-        output::say(&format!("{} written to {}", count(rows.len(), "page"), path.display()));
+    if let Some(out) = &out {
+        out.write(&rows)?;
     }
     let report = report(args, &population, &rows)?;
     if args.output.json {
@@ -90,33 +97,40 @@ pub(crate) fn run(args: &IncomeArgs) -> Result<()> {
     output::print(&text)
 }
 
-/// The unit of bare numbers and of the output: as asked, else as the benefit was written.
+/// The unit of the output: as asked, else as the benefit was written.
 fn unit(args: &IncomeArgs) -> Unit {
     args.columns.unit.or(args.benefit.map(|benefit| benefit.unit)).unwrap_or(Unit::Day)
 }
 
-fn rate(args: &IncomeArgs) -> Result<Rate> {
-    Ok(match (args.rate, args.half_life) {
-        (Some(rate), _) => rate,
-        (None, Some(half_life)) => Rate::from_half_life(half_life)?,
-        (None, None) => bail!("say how often the page changes: --rate or --half-life"),
-    })
-}
-
 fn single(args: &IncomeArgs) -> Result<Given> {
     let benefit = args.benefit.context("say what a right copy earns: --benefit 1/year")?;
-    Ok(Given { rate: rate(args)?, benefit_per_second: benefit.per_second, cost: args.cost })
+    Ok(Given { speed: speed(args)?, benefit_per_second: benefit.per_second, cost: args.cost })
 }
 
-fn curve(args: &IncomeArgs, rate: Rate) -> Result<Curve> {
-    let shape = args.shape.unwrap_or(1.0);
-    Ok(match args.decay {
-        DecayArg::Exponential => Box::new(Exponential::new(rate)),
-        DecayArg::Linear => Box::new(Linear::new(rate)),
-        DecayArg::Weibull => Box::new(Weibull::new(rate, shape)?),
-        // A rate of zero is certain, whatever the shape.
-        DecayArg::Lomax if rate == Rate::STATIC => Box::new(Exponential::new(rate)),
-        DecayArg::Lomax => Box::new(Lomax::with_mean_rate(shape, rate)?),
+fn speed(args: &IncomeArgs) -> Result<Speed> {
+    match (args.rate, args.half_life) {
+        (Some(rate), _) => Ok(Speed::Rate(rate)),
+        (None, Some(half_life)) => Ok(Speed::HalfLife(half_life)),
+        (None, None) => bail!("say how often the page changes: --rate or --half-life"),
+    }
+}
+
+fn curve(args: &IncomeArgs, speed: Speed) -> Result<Curve> {
+    let shape = match (args.decay, args.shape) {
+        (DecayArg::Exponential | DecayArg::Linear, Some(_)) => bail!("--shape is for weibull and lomax decay only"),
+        (_, shape) => shape.unwrap_or(1.0),
+    };
+    Ok(match (args.decay, speed) {
+        // A page that does not change is certain not to, whatever the shape.
+        (_, Speed::Rate(Rate::STATIC)) => Box::new(Exponential::new(Rate::STATIC)),
+        (DecayArg::Exponential, Speed::Rate(rate)) => Box::new(Exponential::new(rate)),
+        (DecayArg::Exponential, Speed::HalfLife(time)) => Box::new(Exponential::new(Rate::from_half_life(time)?)),
+        (DecayArg::Linear, Speed::Rate(rate)) => Box::new(Linear::new(rate)),
+        (DecayArg::Linear, Speed::HalfLife(time)) => Box::new(Linear::with_half_life(time)?),
+        (DecayArg::Weibull, Speed::Rate(rate)) => Box::new(Weibull::new(rate, shape)?),
+        (DecayArg::Weibull, Speed::HalfLife(time)) => Box::new(Weibull::with_half_life(time, shape)?),
+        (DecayArg::Lomax, Speed::Rate(rate)) => Box::new(Lomax::with_mean_rate(shape, rate)?),
+        (DecayArg::Lomax, Speed::HalfLife(time)) => Box::new(Lomax::with_half_life(time, shape)?),
     })
 }
 
@@ -129,7 +143,7 @@ fn read(path: &Path, args: &IncomeArgs) -> Result<Vec<(String, Given)>> {
     if benefit.is_none() && args.benefit.is_none() {
         bail!("{}: say what right copies earn: a column `benefit`, or --benefit 0.3/day", path.display());
     }
-    let bare = Some(unit(args));
+    let bare = args.columns.unit.or(Some(Unit::Day));
     table.rows(&page, |row| {
         let benefit_per_second = match &benefit {
             Some(column) => {
@@ -151,19 +165,23 @@ fn read(path: &Path, args: &IncomeArgs) -> Result<Vec<(String, Given)>> {
             }
             None => args.cost,
         };
-        Ok(Given { rate: row.field(&rate, |text| Rate::parse(text, bare))?, benefit_per_second, cost })
+        let speed = Speed::Rate(row.field(&rate, |text| Rate::parse(text, bare))?);
+        Ok(Given { speed, benefit_per_second, cost })
     })
 }
 
 fn row(key: &str, given: &Given, best: &Optimum) -> PageRow {
-    let verdict = match given.rate {
-        Rate::STATIC => "static",
+    let verdict = match best.period {
         _ if best.is_futile() => "futile",
+        Period::NEVER => "static",
         _ => "worth it",
     };
     PageRow {
         page: key.to_owned(),
-        rate_per_day: given.rate.per_day(),
+        rate_per_day: match given.speed {
+            Speed::Rate(rate) => Some(rate.per_day()),
+            Speed::HalfLife(_) => None,
+        },
         benefit_per_day: given.benefit_per_second * Unit::Day.seconds(),
         cost: given.cost,
         period_days: days(best.period),
@@ -200,16 +218,21 @@ fn per(per_day: f64, unit: Unit) -> String {
     format!("{}/{unit}", number(per_day / Unit::Day.seconds() * unit.seconds()))
 }
 
+/// `3 visits/day`
+fn visits(per_day: f64, unit: Unit) -> String {
+    format!("{} visits/{unit}", number(per_day / Unit::Day.seconds() * unit.seconds()))
+}
+
 fn one(row: &PageRow, unit: Unit) -> String {
     let mut text = match row.verdict {
         "static" => "the page does not change: its copy is always right, without a visit\n".to_owned(),
         "futile" => format!(
             "futile: a visit earns at most {} and costs {}; no visit is worth it\n",
-            row.most_per_visit.map_or_else(|| "any sum".to_owned(), number),
+            number(row.most_per_visit.unwrap_or_default()),
             number(row.cost)
         ),
         _ => {
-            let period = everfresh::Period::of(row.period_days.unwrap_or(f64::INFINITY), Unit::Day);
+            let period = Period::of(row.period_days.unwrap_or(f64::INFINITY), Unit::Day);
             let period = period.map_or_else(|_| "never".to_owned(), |period| period.to_string());
             format!("best period:   {period}\nvisits:        {}\n", per(row.frequency_per_day, unit))
         }
@@ -225,9 +248,9 @@ fn one(row: &PageRow, unit: Unit) -> String {
 fn summary(report: &Report<'_>, unit: Unit) -> String {
     let best = &report.best;
     let mut text = format!(
-        "{}: the best net income takes {} visits that cost {}, and is {}\n",
+        "{}: the best net income takes {} that cost {}, and is {}\n",
         count(report.pages.len(), "page"),
-        per(best.visits_per_day, unit),
+        visits(best.visits_per_day, unit),
         per(best.spending_per_day, unit),
         per(best.net_income_per_day, unit),
     );
@@ -246,7 +269,7 @@ fn table(rows: &[PageRow], most: usize, unit: Unit) -> String {
         let frequency = Frequency::per(row.frequency_per_day, Unit::Day).unwrap_or_default();
         grid.row(vec![
             row.page.clone(),
-            number(row.rate_per_day * scale),
+            row.rate_per_day.map_or_else(String::new, |rate| number(rate * scale)),
             number(row.frequency_per_day * scale),
             frequency.period().to_string(),
             number(row.freshness),
@@ -264,9 +287,9 @@ fn budget_lines(report: &Report<'_>, unit: Unit) -> String {
         None => "no visit is worth its cost".to_owned(),
     };
     format!(
-        "\non a budget of {}: {} visits, net income {}: {loss}\n",
+        "\nspending exactly {} instead: {}, net income {}: {loss}\n",
         per(had.spending_per_day, unit),
-        per(had.visits_per_day, unit),
+        visits(had.visits_per_day, unit),
         per(had.net_income_per_day, unit),
     )
 }
@@ -279,7 +302,7 @@ struct Explanation {
 }
 
 fn explain(args: &IncomeArgs, frequency: Frequency) -> Result<()> {
-    let ratio = explaining_benefit(&curve(args, rate(args)?)?, frequency)? * Unit::Day.seconds();
+    let ratio = explaining_benefit(&curve(args, speed(args)?)?, frequency)? * Unit::Day.seconds();
     let explanation = Explanation {
         observed_frequency_per_day: frequency.per_day(),
         benefit_cost_ratio_per_day: finite(ratio),
@@ -291,10 +314,10 @@ fn explain(args: &IncomeArgs, frequency: Frequency) -> Result<()> {
     let unit = unit(args);
     output::print(&match explanation.benefit_per_day {
         Some(benefit) => format!(
-            "{} is the best frequency if a right copy earns {}: {} times the cost of a visit\n",
+            "{} is the best frequency if a right copy earns {}: {} times the cost of a visit, per {unit}\n",
             per(frequency.per_day(), unit),
             per(benefit, unit),
-            per(ratio, unit),
+            number(ratio / Unit::Day.seconds() * unit.seconds()),
         ),
         None => "the page does not change: no benefit explains a visit\n".to_owned(),
     })

@@ -11,16 +11,19 @@ mod output;
 mod plan;
 mod table;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use args::{Command, Program};
 use output::MachineFailure;
 
 fn main() -> ExitCode {
-    let program = Program::parse();
+    let program = match Program::try_parse() {
+        Ok(program) => program,
+        Err(error) => return refuse(&error),
+    };
     let result = match program.command {
         Command::Plan(args) => plan::run(&args),
         Command::Freshness(args) => freshness::run(&args),
@@ -31,9 +34,19 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing is left to be done if even this cannot be written.
-            let _ = writeln!(anstream::stderr(), "{}error:{:#} {error:#}", args::ERROR, args::ERROR);
+            output::say(&format!("{}error:{:#} {error:#}", args::ERROR, args::ERROR));
             ExitCode::from(if error.is::<MachineFailure>() { 1 } else { 2 })
         }
     }
+}
+
+/// Help goes to stdout; a bad value gets one line, like bad input; other bad calls get the usage with them.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if error.kind() == ErrorKind::ValueValidation {
+        let text = error.render().ansi().to_string();
+        output::say(text.lines().next().unwrap_or_default());
+    } else if error.print().is_err() {
+        return ExitCode::from(1);
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

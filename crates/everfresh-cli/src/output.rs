@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
@@ -137,18 +137,47 @@ pub(crate) fn more_line(pages: usize, shown: usize) -> String {
     }
 }
 
-/// Writes rows to a file in the format of its ending, beside it first and renamed when whole.
-pub(crate) fn write_rows<R: Serialize>(path: &Path, rows: &[R]) -> Result<()> {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let bytes = match ending {
-        "csv" => delimited(rows, b',')?,
-        "tsv" => delimited(rows, b'\t')?,
-        "json" => {
+/// A format that files are written in.
+#[derive(Clone, Copy)]
+enum Format {
+    Delimited(u8),
+    Json,
+}
+
+/// A file to be written: its path and the format of its ending, known before any work is done.
+pub(crate) struct OutFile {
+    path: PathBuf,
+    format: Format,
+}
+
+impl OutFile {
+    pub(crate) fn new(path: &Path) -> Result<OutFile> {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let format = match ending {
+            "csv" => Format::Delimited(b','),
+            "tsv" => Format::Delimited(b'\t'),
+            "json" => Format::Json,
+            _ => bail!("--out `{}`: the ending must be .csv, .tsv or .json, got `{ending}`", path.display()),
+        };
+        Ok(OutFile { path: path.to_owned(), format })
+    }
+
+    /// Writes the rows, beside the file first and renamed when whole, and says so.
+    pub(crate) fn write<R: Serialize>(&self, rows: &[R]) -> Result<()> {
+        write_rows(self, rows)?;
+        say(&format!("{} written to {}", count(rows.len(), "page"), self.path.display()));
+        Ok(())
+    }
+}
+
+fn write_rows<R: Serialize>(OutFile { path, format }: &OutFile, rows: &[R]) -> Result<()> {
+    let bytes = match format {
+        Format::Delimited(delimiter) => delimited(rows, *delimiter)?,
+        Format::Json => {
             let mut bytes = serde_json::to_vec_pretty(rows).context("cannot write JSON")?;
             bytes.push(b'\n');
             bytes
         }
-        _ => bail!("cannot write `{}`: the ending must be .csv, .tsv or .json, got `{ending}`", path.display()),
     };
     write_whole(path, &bytes).map_err(|error| cannot_write(path, error))
 }
@@ -167,19 +196,22 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    // Without the path of the temporary file, which says nothing to people.
-    let temporary = tempfile::Builder::new().prefix(".everfresh-").tempfile_in(directory);
-    let mut file = temporary.map_err(|error| io::Error::from(error.kind()))?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
+    let mut temporary = tempfile::Builder::new();
+    temporary.prefix(".everfresh-");
     // A temporary file is private; the result is as readable as any other new file.
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    }
+    temporary.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = temporary.tempfile_in(directory).map_err(without_path)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
+}
+
+/// The error without the path of the temporary file, which says nothing to people.
+fn without_path(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    text.split_once(" at path ").map_or(error, |(cause, _)| io::Error::other(cause))
 }
 
 /// Says where a file went, to people: stderr, so that stdout stays data.

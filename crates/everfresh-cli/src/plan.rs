@@ -4,11 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use everfresh::plan::{Entry, Reason, Totals};
-use everfresh::{Allocation, Objective, Order, Page, Period, Plan, Price, Rate, Unit};
+use everfresh::{Allocation, Objective, Order, Page, Period, Plan, Price, Rate, Terms, Unit};
 use serde::Serialize;
 
 use crate::args::{PlanArgs, PriceArgs, Word};
-use crate::output::{self, Grid, count, days, finite, number, percent};
+use crate::output::{self, Grid, OutFile, count, days, finite, number, percent};
 use crate::table::Table;
 
 /// CGM03 example 5.4: the table that `--example` plans.
@@ -27,6 +27,8 @@ struct PageRow<'a> {
     freshness: f64,
     age_days: Option<f64>,
     reason: &'static str,
+    /// For a page that is given up: the price below which it would be visited, in days (squared for age).
+    worth: Option<f64>,
 }
 
 /// The sums of one allocation, for machines.
@@ -35,7 +37,7 @@ struct TotalsRow {
     allocation: &'static str,
     freshness: f64,
     age_days: Option<f64>,
-    age_days_without_given_up: f64,
+    age_days_without_given_up: Option<f64>,
     harmonic: Option<f64>,
     visits_per_day: f64,
     spending_per_day: f64,
@@ -46,8 +48,10 @@ struct Report<'a> {
     objective: &'static str,
     order: &'static str,
     allocation: &'static str,
-    /// Weight x days that a visit must gain per cost (x days squared for age); only the optimal allocation has one.
-    price: Option<f64>,
+    /// Weight x days that a visit must gain per cost; only the optimal allocation has a price.
+    price_days: Option<f64>,
+    /// The same for age, where it is weight x days squared.
+    price_days_squared: Option<f64>,
     /// With --cost: benefit less cost, per day.
     net_income_per_day: Option<f64>,
     given_up: usize,
@@ -67,23 +71,25 @@ struct Outcome {
 }
 
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
+    let out = args.output.out.as_deref().map(OutFile::new).transpose()?;
     let outcome = solve(args)?;
     let rows = outcome.rows();
-    if let Some(path) = &args.output.out {
-        output::write_rows(path, &rows)?;
+    if let Some(out) = &out {
+        out.write(&rows)?;
     }
     if args.output.json {
         return output::print_json(&outcome.report(rows));
     }
     let mut text = outcome.summary();
-    match &args.output.out {
-        None => text.push_str(&outcome.table(args.output.rows)),
-        Some(path) => output::say(&format!("{} written to {}", count(rows.len(), "page"), path.display())),
+    if out.is_none() {
+        text.push_str(&outcome.table(args.output.rows));
     }
     output::print(&text)
 }
 
 fn solve(args: &PlanArgs) -> Result<Outcome> {
+    let (objective, order) = (args.objective.into(), args.order.into());
+    let price = price(&args.price, args, objective)?;
     let table = if args.example {
         Table::read("the example", b',', Box::new(EXAMPLE.as_bytes()))?
     } else {
@@ -91,14 +97,12 @@ fn solve(args: &PlanArgs) -> Result<Outcome> {
         Table::open(path)?
     };
     let (keys, pages): (Vec<_>, Vec<_>) = pages(table, args)?.into_iter().unzip();
-    let (objective, order) = (args.objective.into(), args.order.into());
-    let price = price(&args.price, args, objective)?;
-    let plan = |allocation| Plan::new(&pages, objective, order, allocation, price);
+    let plan = |allocation| Plan::new(&pages, Terms { objective, order, allocation, price });
     let plans = Allocation::ALL.into_iter().map(plan).collect::<everfresh::Result<Vec<_>>>();
     let plans =
         plans.with_context(|| args.pages.as_deref().unwrap_or(Path::new("the example")).display().to_string())?;
     let allocation: Allocation = args.allocation.into();
-    let chosen = plans.iter().position(|plan| plan.allocation() == allocation).unwrap_or(0);
+    let chosen = plans.iter().position(|plan| plan.terms().allocation == allocation).unwrap_or(0);
     Ok(Outcome { keys, pages, plans, chosen, unit: args.columns.unit.unwrap_or(Unit::Day), cost: args.price.cost })
 }
 
@@ -137,18 +141,25 @@ fn given_price(text: &str, objective: Objective) -> Result<Price> {
     let squared = ["^2", "²", "2"].into_iter().find_map(|suffix| text.strip_suffix(suffix));
     let squared = squared.filter(|time| time.ends_with(char::is_alphabetic));
     let seconds = match (objective.time_power(), squared) {
-        (1, None) => text.parse::<Period>()?.seconds(),
-        (2, Some(time)) => {
-            let unit_at = time.find(char::is_alphabetic).unwrap_or(0);
-            let unit: Unit = time[unit_at..].parse()?;
-            let value: f64 =
-                time[..unit_at].trim().parse().with_context(|| format!("cannot read `{text}` as a price"))?;
-            value * unit.seconds().powi(2)
-        }
+        (1, None) => time(text),
+        (2, Some(time)) => squared_time(time),
         (2, None) => bail!("--price: for age it is a squared time such as `2h2`, got `{text}`"),
         _ => bail!("--price: for {} it is a time such as `6h`, got `{text}`", objective.word()),
     };
+    let Some(seconds) = seconds.filter(|seconds| *seconds > 0.0 && seconds.is_finite()) else {
+        bail!("--price must be positive and finite, a number with a unit, got `{text}`");
+    };
     Price::given(seconds, Unit::Second).with_context(|| format!("--price `{text}`"))
+}
+
+fn time(text: &str) -> Option<f64> {
+    text.parse().ok().map(Period::seconds)
+}
+
+/// `2h` read as two hours squared.
+fn squared_time(text: &str) -> Option<f64> {
+    let unit: Unit = text[text.find(char::is_alphabetic)?..].parse().ok()?;
+    Some(time(text)? * unit.seconds())
 }
 
 fn reason(entry: &Entry) -> &'static str {
@@ -175,12 +186,23 @@ impl Outcome {
     }
 
     fn rows(&self) -> Vec<PageRow<'_>> {
-        let row = |(key, page, entry)| page_row(key, page, entry);
+        let objective = self.plan().terms().objective;
+        let row = |(key, page, entry)| page_row(key, page, entry, objective);
         self.each().map(row).collect()
     }
 
     fn count(&self, is: impl Fn(&Reason) -> bool) -> usize {
         self.plan().entries().iter().filter(|entry| is(&entry.reason)).count()
+    }
+
+    /// Do weights differ from 1?
+    fn weights(&self) -> bool {
+        self.pages.iter().any(|page| page.weight() != 1.0)
+    }
+
+    /// Do costs differ from 1?
+    fn costs(&self) -> bool {
+        self.pages.iter().any(|page| page.cost() != 1.0)
     }
 
     fn given_up(&self) -> usize {
@@ -189,24 +211,25 @@ impl Outcome {
 
     /// The price in days (squared for age), as people think of it.
     fn price_days(&self) -> Option<f64> {
-        let power = self.plan().objective().time_power();
+        let power = self.plan().terms().objective.time_power();
         self.plan().price().map(|price| price / Unit::Day.seconds().powi(power))
     }
 
     /// Benefit less cost, per unit of time: with --cost the weights are benefits.
     fn net_income(&self) -> Option<f64> {
         let Totals { weight, freshness, spending_per_second, .. } = *self.plan().totals();
-        let freshness = (self.plan().objective() == Objective::Freshness).then_some(freshness)?;
+        let freshness = (self.plan().terms().objective == Objective::Freshness).then_some(freshness)?;
         self.cost.map(|cost| weight * freshness - cost * spending_per_second * self.unit.seconds())
     }
 
     fn report<'a>(&self, pages: Vec<PageRow<'a>>) -> Report<'a> {
         let plan = self.plan();
         Report {
-            objective: plan.objective().word(),
-            order: plan.order().word(),
-            allocation: plan.allocation().word(),
-            price: self.price_days().and_then(finite),
+            objective: plan.terms().objective.word(),
+            order: plan.terms().order.word(),
+            allocation: plan.terms().allocation.word(),
+            price_days: self.price_days().filter(|_| plan.terms().objective.time_power() == 1),
+            price_days_squared: self.price_days().filter(|_| plan.terms().objective.time_power() == 2),
             net_income_per_day: self.net_income().map(|income| income / self.unit.seconds() * Unit::Day.seconds()),
             given_up: self.given_up(),
             static_pages: self.count(|reason| *reason == Reason::Static),
@@ -224,7 +247,11 @@ impl Outcome {
         if (spent / (totals.visits.per_second() * self.unit.seconds()) - 1.0).abs() > 1e-9 {
             text.push_str(&format!(" that cost {} per {}", number(spent), self.unit));
         }
-        text.push_str(&format!(", {} order, for {}\n\n", order_words(plan.order()), plan.objective().word()));
+        text.push_str(&format!(
+            ", {} order, for {}\n\n",
+            order_words(plan.terms().order),
+            plan.terms().objective.word()
+        ));
         text.push_str(&self.comparison());
         let income = self.net_income().map(|income| format!("net income: {} per {}\n", number(income), self.unit));
         let remarks = [self.price_line(), self.given_up_line(), income.unwrap_or_default()].concat();
@@ -236,7 +263,7 @@ impl Outcome {
     }
 
     fn comparison(&self) -> String {
-        let harmonic = self.plan().objective() == Objective::Harmonic;
+        let harmonic = self.plan().terms().objective == Objective::Harmonic;
         let mut headings = vec!["allocation", "freshness", "age"];
         if harmonic {
             headings.push("harmonic");
@@ -244,7 +271,8 @@ impl Outcome {
         let mut grid = Grid::new(&headings);
         for plan in &self.plans {
             let totals = plan.totals();
-            let mut row = vec![plan.allocation().word().to_owned(), number(totals.freshness), output::age(totals.age)];
+            let mut row =
+                vec![plan.terms().allocation.word().to_owned(), number(totals.freshness), output::age(totals.age)];
             if harmonic {
                 row.push(number(totals.harmonic));
             }
@@ -255,12 +283,13 @@ impl Outcome {
 
     fn price_line(&self) -> String {
         let Some(days) = self.price_days() else { return String::new() };
-        let gained = match self.plan().objective() {
+        let gained = match self.plan().terms().objective {
             Objective::Freshness => format!("{} of freshness", day_text(days)),
             Objective::Age => format!("{} day² of age", number(days)),
             Objective::Harmonic => format!("{} of missed changes", day_text(days)),
         };
-        format!("price: a visit must gain {gained} per weight and cost\n")
+        let scale = if self.weights() || self.costs() { ", times its cost over its weight" } else { "" };
+        format!("price: a visit must gain {gained}{scale}\n")
     }
 
     fn given_up_line(&self) -> String {
@@ -268,18 +297,17 @@ impl Outcome {
         if given_up == 0 {
             return String::new();
         }
-        let (age, kept) = self.plan().totals().age_without_given_up;
+        let kept = self.plan().totals().kept;
         format!(
-            "given up: {} with {} of the weight: no visit gains the price; the age of the others is {}\n",
+            "given up: {} with {} of the weight: no visit gains the price{}\n",
             count(given_up, "page"),
-            percent(1.0 - kept),
-            output::age(age),
+            percent(1.0 - kept.map_or(0.0, |kept| kept.weight_share)),
+            kept.map_or_else(String::new, |kept| format!("; the age of the others is {}", output::age(kept.age))),
         )
     }
 
     fn table(&self, most: usize) -> String {
-        let uniform = |value: &dyn Fn(&Page) -> f64| self.pages.iter().all(|page| value(page) == 1.0);
-        let (weights, costs) = (!uniform(&|page| page.weight()), !uniform(&|page| page.cost()));
+        let (weights, costs) = (self.weights(), self.costs());
         let per_unit = |what: &str| per_unit(what, self.unit);
         let (changes, visits) = (per_unit("change"), per_unit("visit"));
         let mut headings = vec!["page", changes.as_str()];
@@ -304,17 +332,22 @@ impl Outcome {
     }
 
     fn why(&self, entry: &Entry) -> String {
-        match entry.reason {
-            Reason::TooExpensive { worth } => {
-                let days = worth / Unit::Day.seconds().powi(self.plan().objective().time_power());
-                format!("given up: a visit gains at most {}", day_text(days))
-            }
-            _ => reason(entry).to_owned(),
+        match worth_days(entry, self.plan().terms().objective) {
+            Some(days) => format!("given up: a visit gains at most {}", day_text(days)),
+            None => reason(entry).to_owned(),
         }
     }
 }
 
-fn page_row<'a>(key: &'a str, page: &Page, entry: &Entry) -> PageRow<'a> {
+/// What a visit to a page that is given up gains at most, in days (squared for age).
+fn worth_days(entry: &Entry, objective: Objective) -> Option<f64> {
+    match entry.reason {
+        Reason::TooExpensive { worth } => Some(worth / Unit::Day.seconds().powi(objective.time_power())),
+        _ => None,
+    }
+}
+
+fn page_row<'a>(key: &'a str, page: &Page, entry: &Entry, objective: Objective) -> PageRow<'a> {
     PageRow {
         page: key,
         rate_per_day: page.rate().per_day(),
@@ -325,16 +358,17 @@ fn page_row<'a>(key: &'a str, page: &Page, entry: &Entry) -> PageRow<'a> {
         freshness: entry.freshness,
         age_days: days(entry.age),
         reason: reason(entry),
+        worth: worth_days(entry, objective),
     }
 }
 
 fn totals_row(plan: &Plan) -> TotalsRow {
     let totals = plan.totals();
     TotalsRow {
-        allocation: plan.allocation().word(),
+        allocation: plan.terms().allocation.word(),
         freshness: totals.freshness,
         age_days: days(totals.age),
-        age_days_without_given_up: totals.age_without_given_up.0.days(),
+        age_days_without_given_up: totals.kept.map(|kept| kept.age.days()),
         harmonic: finite(totals.harmonic),
         visits_per_day: totals.visits.per_day(),
         spending_per_day: totals.spending_per_second * Unit::Day.seconds(),

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 use everfresh::income::{Asset, explaining_benefit};
-use everfresh::{Allocation, Objective, Order, Page, Plan, Price, Rate, Unit, curve::Exponential};
+use everfresh::{Objective, Order, Page, Plan, Price, Rate, Terms, Unit, curve::Exponential};
 use serde_json::Value;
 
 fn everfresh() -> Command {
@@ -36,7 +36,7 @@ fn near(value: &Value, expected: f64) {
 fn example(objective: Objective, order: Order) -> Plan {
     let pages: Vec<Page> = (1..=5).map(|n| Page::new(Rate::per(f64::from(n), Unit::Day).unwrap())).collect();
     let price = Price::for_budget(5.0, Unit::Day).unwrap();
-    Plan::new(&pages, objective, order, Allocation::Optimal, price).unwrap()
+    Plan::new(&pages, Terms { objective, order, ..Terms::new(price) }).unwrap()
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn plan_as_json_has_all_digits() {
     assert_eq!(report["order"], "random");
     assert_eq!(report["allocation"], "optimal");
     assert_eq!(report["given_up"], 1);
-    near(&report["price"], plan.price().unwrap() / Unit::Day.seconds());
+    near(&report["price_days"], plan.price().unwrap() / Unit::Day.seconds());
     near(&report["allocations"][2]["freshness"], plan.totals().freshness);
     assert_eq!(report["allocations"][2]["age_days"], Value::Null, "JSON has no infinity");
     near(&report["allocations"][2]["spending_per_day"], 5.0);
@@ -57,7 +57,79 @@ fn plan_as_json_has_all_digits() {
         assert_eq!(row["age_days"].as_f64(), Some(entry.age.days()).filter(|days| days.is_finite()));
     }
     assert_eq!(report["pages"][4]["reason"], "given up");
+    near(&report["pages"][4]["worth"], 0.2);
     assert_eq!(report["pages"][4]["period_days"], Value::Null);
+}
+
+/// CGM03 Table II at nine frequency ratios: a page visited once a day that changes r times.
+#[test]
+fn table_ii_comes_out_of_the_command_line() {
+    let table = "
+        1e-8  0.999999995     0.999999994167  0.99999999        1.6666666625e-9  2.49999999139e-9  9.9999999e-9
+        1e-4  0.999950001667  0.999941669167  0.999900009999    1.66662500083e-5 2.49991389139e-5  9.99900009999e-5
+        0.01  0.995016625083  0.994191580805  0.990099009901    0.00166250831946 0.00249141382603  0.00990099009901
+        0.1   0.95162581964   0.944082993937  0.909090909091    0.016258196404   0.0241632727062   0.0909090909091
+        0.5   0.786938680575  0.761455026031  0.666666666667    0.0738773611495  0.106243385395    0.333333333333
+        1     0.632120558829  0.600423599106  0.5               0.132120558829   0.18375693244     0.5
+        2     0.432332358382  0.406544365948  0.333333333333    0.216166179191   0.286605516307    0.666666666667
+        10    0.099995460007  0.0990000907978 0.0909090909091   0.409999546001   0.493233342413    0.909090909091
+        100   0.01            0.009999        0.00990099009901  0.4901           0.573433323333    0.990099009901";
+    for line in table.trim().lines() {
+        let row: Vec<&str> = line.split_whitespace().collect();
+        let report = json(&["freshness", "--rate", &format!("{}/day", row[0]), "--period", "1day", "--json"]);
+        for i in 0..3 {
+            let close = |value: &Value, printed: &str| {
+                let (value, printed) = (value.as_f64().unwrap(), printed.parse::<f64>().unwrap());
+                assert!((value / printed - 1.0).abs() < 1e-11, "{value} is not {printed}");
+            };
+            close(&report["orders"][i]["freshness"], row[i + 1]);
+            close(&report["orders"][i]["age_days"], row[i + 4]);
+        }
+    }
+}
+
+/// RN15 Table 2: percent right, for four rates a year and six periods.
+#[test]
+fn rn15_table_2_comes_out_of_the_command_line() {
+    for (rate, row) in [
+        ("0.457/year", [94.0, 89.0, 80.0, 66.0, 39.0, 22.0]),
+        ("0.316/year", [96.0, 93.0, 86.0, 74.0, 50.0, 30.0]),
+        ("0.163/year", [98.0, 96.0, 92.0, 85.0, 68.0, 49.0]),
+        ("0.098/year", [99.0, 98.0, 95.0, 91.0, 79.0, 64.0]),
+    ] {
+        for (period, percent) in ["0.25years", "0.5years", "1year", "2years", "5years", "10years"].into_iter().zip(row)
+        {
+            let report = json(&["freshness", "--rate", rate, "--period", period, "--json"]);
+            let freshness = report["orders"][0]["freshness"].as_f64().unwrap();
+            assert_eq!((100.0 * freshness).round(), percent, "{rate} {period}");
+        }
+    }
+}
+
+/// RN15's web pages: the best number of visits a month for a ratio of benefit to cost, and the loss with 270.
+#[test]
+fn rn15_web_pages_come_out_of_the_command_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sites.csv");
+    for (ratio, visits, loss_percent) in [
+        (0.1, 92.0, "23.0"),
+        (0.3, 243.0, "0.2"),
+        (0.355, 270.0, "0.0"),
+        (0.5, 333.0, "0.5"),
+        (1.0, 1033.0, "6.0"),
+        (10.0, 4712.0, "25.8"),
+        (100.0, 16018.0, "31.9"),
+    ] {
+        let mut table = "page,rate,benefit,cost\n".to_owned();
+        for (days, share) in [(1.0, 0.23), (7.0, 0.15), (30.0, 0.16), (120.0, 0.16), (365.0, 0.30)] {
+            let (rate, sites) = (std::f64::consts::LN_2 / days, 270.0 * share);
+            table += &format!("{days},{rate},{},{sites}\n", ratio * sites);
+        }
+        std::fs::write(&path, table).unwrap();
+        let report = json(&["income", path.to_str().unwrap(), "--budget", "270/month", "--json"]);
+        assert_eq!((30.0 * report["best"]["spending_per_day"].as_f64().unwrap()).round(), visits, "{ratio}");
+        assert_eq!(format!("{:.1}", 100.0 * report["loss_on_budget"].as_f64().unwrap()), loss_percent, "{ratio}");
+    }
 }
 
 #[test]
@@ -98,7 +170,7 @@ fn out_writes_the_format_of_its_ending() {
         let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
         assert_eq!(
             header.join(" "),
-            "page rate_per_day weight cost frequency_per_day period_days freshness age_days reason"
+            "page rate_per_day weight cost frequency_per_day period_days freshness age_days reason worth"
         );
         for (record, entry) in reader.records().zip(plan.entries()) {
             let record = record.unwrap();

@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stdout, missing_docs)]
 
-use everfresh::{Allocation, Error, Objective, Order, Page, Plan, Price, Rate, Unit};
+use everfresh::{Allocation, Error, Objective, Order, Page, Plan, Price, Rate, Terms, Unit};
 
 fn main() -> Result<(), Error> {
     guarantees()?;
@@ -35,7 +35,7 @@ fn table_5() -> Result<(), Error> {
         (Objective::Age, "  0.84   0.97   1.03   1.07   1.09"),
     ] {
         let price = Price::for_budget(5.0, Unit::Day)?;
-        let plan = Plan::new(&pages, objective, Order::Fixed, Allocation::Optimal, price)?;
+        let plan = Plan::new(&pages, Terms { objective, ..Terms::new(price) })?;
         let ours: Vec<String> = plan.entries().iter().map(|e| format!("{:>6.2}", e.frequency.per_day())).collect();
         let name = format!("{objective:?}").to_lowercase();
         println!("  optimal for {name:<10}  ours  {}", ours.join(" "));
@@ -57,7 +57,7 @@ fn table_6() -> Result<(), Error> {
         (Allocation::Uniform, "0.57", "5.6"),
         (Allocation::Optimal, "0.62", "4.3"),
     ] {
-        let plan = |objective| Plan::new(&pages, objective, Order::Fixed, allocation, price);
+        let plan = |objective| Plan::new(&pages, Terms { objective, allocation, ..Terms::new(price) });
         println!(
             "  {:<14} {:>12.3} {freshness:>6} {:>11.2} {age:>7}",
             format!("{allocation:?}").to_lowercase(),

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, missing_docs)]
 
 use everfresh::once_per_interval::{benefit, best_split};
-use everfresh::{Allocation, Error, Objective, Order, Page, Plan, Price, Rate, Unit};
+use everfresh::{Allocation, Error, Objective, Order, Page, Plan, Price, Rate, Terms, Unit};
 
 fn main() -> Result<(), Error> {
     table_ii();
@@ -76,7 +76,7 @@ fn frequencies(pages: &[(f64, f64)], budget: f64, objective: Objective, paper: &
         .iter()
         .map(|&(rate, weight)| Page::new(Rate::per(rate, Unit::Day)?).with_weight(weight))
         .collect::<Result<Vec<_>, _>>()?;
-    let plan = Plan::new(&pages, objective, Order::Fixed, Allocation::Optimal, Price::for_budget(budget, Unit::Day)?)?;
+    let plan = Plan::new(&pages, Terms { objective, ..Terms::new(Price::for_budget(budget, Unit::Day)?) })?;
     let ours: Vec<String> = plan.entries().iter().map(|entry| format!("{:.3}", entry.frequency.per_day())).collect();
     println!("  for {:<9}   ours  {}", format!("{objective:?}").to_lowercase(), ours.join("  "));
     println!("                  paper {}", paper.replace(' ', "   "));
@@ -110,7 +110,7 @@ fn classes(name: &str, shares: [f64; 5], paper: [(&str, &str); 3]) -> Result<(),
     for (allocation, (freshness, age)) in
         [Allocation::Proportional, Allocation::Uniform, Allocation::Optimal].into_iter().zip(paper)
     {
-        let plan = |objective| Plan::new(&pages, objective, Order::Fixed, allocation, price);
+        let plan = |objective| Plan::new(&pages, Terms { objective, allocation, ..Terms::new(price) });
         println!(
             "  {name:<20} {:<12} {:>8.3} {freshness:>6} {:>11.2} {age:>6}",
             format!("{allocation:?}").to_lowercase(),

@@ -80,7 +80,7 @@ fn profile() -> Result<(), Error> {
     Ok(())
 }
 
-/// Appendix A: holistic staleness is the exponential curve, and the utility `1/λ - (t + 1/λ) e^-λt` gives CGM's schedule.
+/// Appendix A: holistic staleness is the exponential curve, and the utility `1/λ - (t + 1/λ) e^-λt` gives CGM's allocation.
 fn appendix_a() -> Result<(), Error> {
     let (lambda, t) = (2.0f64, 0.7f64);
     let paper = 1.0 / lambda - (t + 1.0 / lambda) * (-lambda * t).exp();

@@ -1,4 +1,4 @@
-//! Razniewski & Nutt, on the long-term optimisation of visits to decaying information, WebDB 2015: its tables, beside ours.
+//! Razniewski & Nutt, *Long-term Optimization of Update Frequencies for Decaying Information*, WebDB 2015: its tables.
 //!
 //! `cargo run --example rn15`
 

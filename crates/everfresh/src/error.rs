@@ -8,7 +8,7 @@ use std::ops::Bound;
 #[non_exhaustive]
 pub enum Error {
     /// A number lies outside the domain of what it stands for.
-    #[error("{what} must be {bound}, got {value}")]
+    #[error("{what} must be {bound}, got {}", plain(*value))]
     OutOfBounds {
         /// What the number stands for.
         what: &'static str,
@@ -33,6 +33,15 @@ pub enum Error {
     /// Two facts that were given contradict each other.
     #[error("{0}")]
     Inconsistent(String),
+}
+
+/// A number as people write it: very large and very small ones with an exponent.
+fn plain(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() || (1e-6..1e15).contains(&value.abs()) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
+    }
 }
 
 /// The result of everything here that can be handed a bad value.
@@ -62,6 +71,25 @@ pub(crate) fn within(
 /// A number above zero and below infinity.
 pub(crate) fn positive(what: &'static str, value: f64) -> Result<f64> {
     within(what, value, Bound::Excluded(0.0), Bound::Excluded(f64::INFINITY), "positive and finite")
+}
+
+/// The magnitudes that the library computes with: wider than any page (a change in 3e12 years, 1e20 changes a second) and
+/// narrow enough that no product of rates, weights, costs and utilities overflows.
+pub(crate) const SMALLEST: f64 = 1e-20;
+pub(crate) const LARGEST: f64 = 1e20;
+
+/// A positive number of a sane magnitude.
+pub(crate) fn magnitude(what: &'static str, value: f64) -> Result<f64> {
+    positive(what, value)?;
+    within(what, value, Bound::Included(SMALLEST), Bound::Included(LARGEST), "between 1e-20 and 1e20")
+}
+
+/// Zero, or a positive number of a sane magnitude.
+pub(crate) fn magnitude_or_zero(what: &'static str, value: f64) -> Result<f64> {
+    if not_negative(what, value)? == 0.0 {
+        return Ok(0.0);
+    }
+    within(what, value, Bound::Included(SMALLEST), Bound::Included(LARGEST), "0 or between 1e-20 and 1e20")
 }
 
 /// A number from zero up, below infinity.

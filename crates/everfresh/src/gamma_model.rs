@@ -10,15 +10,17 @@
 //!
 //! The uniform forms have removable singularities at δ² = 1, 1/2 and 0. Written with divided differences of the
 //! exponential function ([`exp_difference`]) and `α = 1/δ²`, `L = ln(1+rδ²)` they have none:
-//! freshness `L exp[-L, -αL] / (1-e^-L)` and age `α L³ exp[-2L, -L, 0, -αL] / (1-e^-L)²`. The staleness is the mean
-//! divergence of the curve [`Lomax`](crate::curve::Lomax).
+//! freshness `L exp[-L, -αL] / (1-e^-L)` (that of the curve [`Lomax`]) and age `α L³ exp[-2L, -L, 0, -αL] / (1-e^-L)²`.
 //!
 //! Visited in proportion to their rates, pages that hardly change are hardly visited, and the mean age is finite only
 //! for δ < 1.
 
-use crate::error::{Result, not_negative};
+use crate::curve::{DivergenceCurve, Lomax};
+use crate::error::{Result, not_negative, within};
 use crate::numeric::exp_difference;
 use crate::order::Order;
+use crate::units::{Period, Rate, Unit};
+use std::ops::Bound;
 
 /// A collection whose rates are gamma-distributed.
 ///
@@ -35,23 +37,32 @@ pub struct GammaModel {
 }
 
 impl GammaModel {
-    /// The model with relative standard deviation `delta`: at least 0 (all rates equal) and finite.
+    /// The model with relative standard deviation `delta`: from 0 (all rates equal) to a million.
     pub fn new(delta: f64) -> Result<Self> {
-        Ok(GammaModel { delta_squared: not_negative("delta", delta)?.powi(2) })
+        within("delta", delta, Bound::Included(0.0), Bound::Included(1e6), "between 0 and 1e6")?;
+        Ok(GammaModel { delta_squared: delta.powi(2) })
     }
 
     /// Mean freshness when every page is visited equally often, at r = mean rate / frequency.
     pub fn uniform_freshness(self, r: f64) -> Result<f64> {
         not_negative("frequency ratio", r)?;
-        let Some((alpha, l)) = self.shape_and_log(r) else { return Ok(Order::Fixed.freshness(r)) };
-        Ok(l * exp_difference(&mut [-l, -alpha * l]) / -(-l).exp_m1())
+        // A rate of r per second, visited every second.
+        let rate = Rate::per(r, Unit::Second)?;
+        if self.delta_squared == 0.0 || rate == Rate::STATIC {
+            return Ok(Order::Fixed.freshness(r));
+        }
+        Ok(Lomax::with_mean_rate(self.delta_squared.recip(), rate)?.mean_freshness(Period::of(1.0, Unit::Second)?))
     }
 
     /// Mean age in periods when every page is visited equally often.
     pub fn uniform_age_in_periods(self, r: f64) -> Result<f64> {
         not_negative("frequency ratio", r)?;
-        let Some((alpha, l)) = self.shape_and_log(r) else { return Ok(Order::Fixed.age_in_periods(r)) };
-        let difference = exp_difference(&mut [-2.0 * l, -l, 0.0, -alpha * l]);
+        let l = (r * self.delta_squared).ln_1p();
+        if l < f64::MIN_POSITIVE {
+            return Ok(Order::Fixed.age_in_periods(r));
+        }
+        let alpha = self.delta_squared.recip();
+        let difference = exp_difference([-2.0 * l, -l, 0.0, -alpha * l]);
         Ok(alpha * l * difference * (l / (-l).exp_m1()).powi(2))
     }
 
@@ -70,11 +81,5 @@ impl GammaModel {
         } else {
             equal / (1.0 - self.delta_squared)
         })
-    }
-
-    /// α and L, or nothing where the rates are all equal as far as can be told.
-    fn shape_and_log(self, r: f64) -> Option<(f64, f64)> {
-        let l = (r * self.delta_squared).ln_1p();
-        (l >= f64::MIN_POSITIVE).then(|| (self.delta_squared.recip(), l))
     }
 }

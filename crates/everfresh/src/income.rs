@@ -6,7 +6,7 @@
 //! The resources that a business needs are the sum over its pages; running on a fixed budget instead loses income.
 
 use crate::curve::DivergenceCurve;
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, magnitude, positive};
 use crate::numeric::Sum;
 use crate::plan::{Demand, Response, spend};
 use crate::units::{Frequency, Period, Unit};
@@ -22,7 +22,7 @@ pub struct Asset<C> {
 /// The best that can be had from a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Optimum {
-    /// The best period; never for a futile page.
+    /// The best period; never for a futile page and for a static one.
     pub period: Period,
     /// Visits per time.
     pub frequency: Frequency,
@@ -35,9 +35,9 @@ pub struct Optimum {
 }
 
 impl Optimum {
-    /// Is no visit worth its cost?
+    /// Is no visit worth its cost? A copy that is always right without one is not futile.
     pub fn is_futile(&self) -> bool {
-        self.period == Period::NEVER
+        self.period == Period::NEVER && self.freshness < 1.0
     }
 }
 
@@ -56,7 +56,8 @@ impl<C: DivergenceCurve> Asset<C> {
     /// # Ok::<(), everfresh::Error>(())
     /// ```
     pub fn new(curve: C, benefit: f64, per: Unit, cost: f64) -> Result<Self> {
-        Ok(Asset { curve, benefit: positive("benefit", benefit)? / per.seconds(), cost: positive("cost", cost)? })
+        let benefit = magnitude("benefit per second", positive("benefit", benefit)? / per.seconds())?;
+        Ok(Asset { curve, benefit, cost: magnitude("cost", cost)? })
     }
 
     /// The curve of the page.
@@ -151,7 +152,8 @@ impl<C: DivergenceCurve> Population<C> {
 
     /// A fixed budget of cost per `per`, spent whole and in the best way (the short-term optimum, CGM03).
     pub fn on_budget(&self, budget: f64, per: Unit) -> Result<Income> {
-        let (_, frequencies) = spend(positive("budget", budget)? / per.seconds(), self);
+        let per_second = magnitude("budget per second", positive("budget", budget)? / per.seconds())?;
+        let (_, frequencies) = spend(per_second, self);
         Ok(self.visited(frequencies.into_iter().map(Frequency::raw).collect()))
     }
 

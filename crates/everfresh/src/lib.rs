@@ -16,17 +16,17 @@
 //! The papers, by their short names: CGM03 (Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS
 //! 28(4), 2003), CGM99 and CGM00 (the same authors, *Synchronizing a database to improve freshness*, technical report 1999
 //! and SIGMOD 2000), OP08 (Olston & Pandey, *Recrawl scheduling based on information longevity*, WWW 2008), RN15
-//! (Razniewski & Nutt, on the long-term optimisation of visits to decaying information, WebDB 2015).
+//! (Razniewski & Nutt, *Long-term Optimization of Update Frequencies for Decaying Information*, WebDB 2015).
 //!
 //! ```
-//! use everfresh::{Allocation, Frequency, Objective, Order, Page, Plan, Price, Rate, Unit};
+//! use everfresh::{Page, Plan, Price, Rate, Terms, Unit};
 //!
 //! // CGM03 Table IV: five pages that change 1 to 5 times a day, five visits a day.
 //! let pages: Vec<Page> = (1..=5)
 //!     .map(|n| Ok(Page::new(Rate::per(f64::from(n), Unit::Day)?)))
 //!     .collect::<Result<_, everfresh::Error>>()?;
 //! let budget = Price::for_budget(5.0, Unit::Day)?;
-//! let plan = Plan::new(&pages, Objective::Freshness, Order::Fixed, Allocation::Optimal, budget)?;
+//! let plan = Plan::new(&pages, Terms::new(budget))?;
 //! let visits: Vec<String> = plan.entries().iter().map(|e| format!("{:.2}", e.frequency.per_day())).collect();
 //! assert_eq!(visits, ["1.15", "1.36", "1.35", "1.14", "0.00"]);
 //! # Ok::<(), everfresh::Error>(())
@@ -45,7 +45,7 @@ pub mod units;
 
 pub use error::{Error, Result};
 pub use order::{Objective, Order};
-pub use plan::{Allocation, Page, Plan, Price};
+pub use plan::{Allocation, Page, Plan, Price, Terms};
 pub use units::{Frequency, Period, Rate, Unit};
 
 /// The prose of the project is compiled: every code block of these files is a test.

@@ -149,7 +149,7 @@ impl Rate {
     /// A page that does not change.
     pub const STATIC: Rate = Rate(0.0);
 
-    /// `changes` per `unit`; at least 0 and finite.
+    /// `changes` per `unit`: 0, or between 1e-20 and 1e20 per second.
     ///
     /// ```
     /// use everfresh::{Rate, Unit};
@@ -159,18 +159,22 @@ impl Rate {
     /// ```
     pub fn per(changes: f64, unit: Unit) -> Result<Rate> {
         crate::error::not_negative("rate", changes)?;
-        Ok(Rate(changes / unit.seconds()))
+        Rate::checked(changes / unit.seconds())
     }
 
     /// The rate of a page that changes once per `interval` on average; an infinite interval is a static page.
     pub fn once_per(interval: Period) -> Result<Rate> {
         crate::error::within("mean interval", interval.0, Bound::Excluded(0.0), Bound::Unbounded, "positive")?;
-        Ok(Rate(crate::error::not_negative("rate", interval.0.recip())?))
+        Rate::checked(interval.0.recip())
     }
 
     /// The rate of a page of which half the copies are still right after `half_life` (RN15 section 4: ln 2 / t½).
     pub fn from_half_life(half_life: Period) -> Result<Rate> {
-        Ok(Rate(Rate::once_per(half_life)?.0 * std::f64::consts::LN_2))
+        Rate::checked(Rate::once_per(half_life)?.0 * std::f64::consts::LN_2)
+    }
+
+    fn checked(per_second: f64) -> Result<Rate> {
+        crate::error::magnitude_or_zero("rate per second", per_second).map(Rate)
     }
 
     /// Changes per second.
@@ -185,7 +189,7 @@ impl Rate {
 
     /// Reads a rate; a bare number is per `bare`.
     pub fn parse(text: &str, bare: Option<Unit>) -> Result<Rate> {
-        parse_per_time("rate", text, bare).map(Rate)
+        Rate::checked(parse_per_time("rate", text, bare)?)
     }
 }
 
@@ -364,7 +368,8 @@ pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }
-    let scientific = format!("{value:.*e}", digits.max(1) - 1);
+    let digits = digits.clamp(1, 17);
+    let scientific = format!("{value:.*e}", digits - 1);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if !(-4..9).contains(&exponent) {
@@ -432,6 +437,9 @@ fn span(text: &str) -> std::result::Result<f64, String> {
     let mut seconds = 0.0;
     let mut rest = text;
     while !rest.is_empty() {
+        if seconds != 0.0 && rest.starts_with(['+', '-']) {
+            return Err(format!("expected a number without a sign before `{rest}`"));
+        }
         let (value, behind) = number(rest)?;
         let behind = behind.trim_start();
         let end = behind.find(|c: char| !c.is_alphabetic()).unwrap_or(behind.len());
@@ -538,6 +546,11 @@ mod tests {
         check_error::<Period>("-2h", "period must be at least 0 and finite, or `never`, got -7200");
         check_error::<Period>("2", "cannot read `2` as a period: it has no unit of time: write `2days`");
         check_error::<Period>("", "cannot read `` as a period: the time is missing");
+        check_error::<Period>(
+            "2h-90min",
+            "cannot read `2h-90min` as a period: expected a number without a sign before `-90min`",
+        );
+        check_error::<Rate>("1e-30/s", "rate per second must be 0 or between 1e-20 and 1e20, got 1e-30");
         check_error::<Period>("5/day", "cannot read `5/day` as a period: `5` has no unit of time");
         check_error::<Frequency>("", "cannot read `` as a frequency: expected a number");
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use everfresh::curve::checks::{Divergence, conforms};
+use everfresh::curve::checks::{DivergenceUnit, conforms};
 use everfresh::curve::{
     Age, Churn, DivergenceCurve, Exponential, Harmonic, Linear, Lomax, Mixture, Observed, Scroll, Weibull,
 };
@@ -16,67 +16,74 @@ fn days(n: f64, stretch: f64) -> Period {
     Period::of(n * stretch, Unit::Day).unwrap()
 }
 
+/// Rates at which λ times 1/λ is not 1, so that the ceiling must be asked for and not computed around.
+const AWKWARD: [f64; 3] = [3.0, 35.0, 47.0];
+
 #[test]
 fn exponential_conforms() {
-    conforms(Divergence::Share, |s| Exponential::new(per_day(3.0, s)));
+    for rate in AWKWARD {
+        conforms(DivergenceUnit::Share, |s| Exponential::new(per_day(rate, s)));
+        conforms(DivergenceUnit::Share, |s| Churn::new(per_day(rate, s), 0.7).unwrap());
+    }
+    conforms(DivergenceUnit::Share, |s| Exponential::new(per_day(3.0, s)));
 }
 
 #[test]
 fn age_conforms() {
-    conforms(Divergence::Time, |s| Age::new(per_day(3.0, s)));
+    conforms(DivergenceUnit::Time, |s| Age::new(per_day(3.0, s)));
 }
 
 #[test]
 fn harmonic_conforms() {
-    conforms(Divergence::Share, |s| Harmonic::new(per_day(3.0, s)));
+    conforms(DivergenceUnit::Share, |s| Harmonic::new(per_day(3.0, s)));
 }
 
 #[test]
 fn static_pages_conform() {
-    conforms(Divergence::Share, |_| Exponential::new(Rate::STATIC));
-    conforms(Divergence::Time, |_| Age::new(Rate::STATIC));
-    conforms(Divergence::Share, |_| Harmonic::new(Rate::STATIC));
-    conforms(Divergence::Share, |_| Linear::new(Rate::STATIC));
-    conforms(Divergence::Share, |_| Weibull::new(Rate::STATIC, 0.7).unwrap());
-    conforms(Divergence::Share, |_| Churn::new(Rate::STATIC, 0.5).unwrap());
-    conforms(Divergence::Share, |_| Scroll::new(Rate::STATIC, 10, 0.5).unwrap());
-    conforms(Divergence::Share, |_| Observed::new(&[]).unwrap());
+    conforms(DivergenceUnit::Share, |_| Exponential::new(Rate::STATIC));
+    conforms(DivergenceUnit::Time, |_| Age::new(Rate::STATIC));
+    conforms(DivergenceUnit::Share, |_| Harmonic::new(Rate::STATIC));
+    conforms(DivergenceUnit::Share, |_| Linear::new(Rate::STATIC));
+    conforms(DivergenceUnit::Share, |_| Weibull::new(Rate::STATIC, 0.7).unwrap());
+    conforms(DivergenceUnit::Share, |_| Churn::new(Rate::STATIC, 0.5).unwrap());
+    conforms(DivergenceUnit::Share, |_| Scroll::new(Rate::STATIC, 10, 0.5).unwrap());
+    conforms(DivergenceUnit::Share, |_| Observed::new(&[]).unwrap());
 }
 
 #[test]
 fn lomax_conforms() {
     for alpha in [0.05, 0.5, 1.0, 1.0 + 1e-9, 1.5, 2.0, 8.0, 1e5] {
-        conforms(Divergence::Share, |s| Lomax::with_mean_rate(alpha, per_day(3.0, s)).unwrap());
+        conforms(DivergenceUnit::Share, |s| Lomax::with_mean_rate(alpha, per_day(3.0, s)).unwrap());
     }
 }
 
 #[test]
 fn linear_conforms() {
-    conforms(Divergence::Share, |s| Linear::new(per_day(3.0, s)));
+    conforms(DivergenceUnit::Share, |s| Linear::new(per_day(3.0, s)));
 }
 
 #[test]
 fn weibull_conforms() {
     for shape in [0.1, 0.42, 0.7, 1.0, 1.8, 6.0] {
-        conforms(Divergence::Share, |s| Weibull::new(per_day(3.0, s), shape).unwrap());
+        conforms(DivergenceUnit::Share, |s| Weibull::new(per_day(3.0, s), shape).unwrap());
     }
 }
 
 #[test]
 fn churn_conforms() {
-    conforms(Divergence::Share, |s| Churn::of_share(per_day(3.0, s), 0.2).unwrap());
+    conforms(DivergenceUnit::Share, |s| Churn::of_share(per_day(3.0, s), 0.2).unwrap());
 }
 
 #[test]
 fn scroll_conforms() {
     for items in [1, 2, 10, 300] {
-        conforms(Divergence::Share, |s| Scroll::new(per_day(3.0, s), items, 0.6).unwrap());
+        conforms(DivergenceUnit::Share, |s| Scroll::new(per_day(3.0, s), items, 0.6).unwrap());
     }
 }
 
 #[test]
 fn mixture_conforms() {
-    conforms(Divergence::Share, |s| {
+    conforms(DivergenceUnit::Share, |s| {
         let parts: Vec<(f64, Box<dyn DivergenceCurve + Send + Sync>)> = vec![
             (0.2, Box::new(Churn::new(per_day(500.0, s), 1.0).unwrap())),
             (0.5, Box::new(Scroll::new(per_day(1.0, s), 10, 1.0).unwrap())),
@@ -88,7 +95,7 @@ fn mixture_conforms() {
 
 #[test]
 fn observed_conforms() {
-    conforms(Divergence::Share, |s| {
+    conforms(DivergenceUnit::Share, |s| {
         Observed::new(&[(days(2.0, s), 0.2), (days(5.0, s), 0.2), (days(13.0, s), 0.3)]).unwrap()
     });
 }
@@ -96,10 +103,24 @@ fn observed_conforms() {
 /// OP08 section 4.3: the bounds of a profile are curves with jumps.
 #[test]
 fn observed_with_jumps_conforms() {
-    conforms(Divergence::Share, |s| {
+    conforms(DivergenceUnit::Share, |s| {
         let points = [(2.0, 0.0), (2.0, 0.2), (5.0, 0.2), (13.0, 0.2), (13.0, 0.3), (20.0, 0.4)];
         Observed::new(&points.map(|(t, d)| (days(t, s), d))).unwrap()
     });
+}
+
+#[test]
+fn half_lives_are_half_lives() {
+    let half_life = days(7.0, 1.0);
+    let curves: [Box<dyn DivergenceCurve>; 4] = [
+        Box::new(Exponential::new(Rate::from_half_life(half_life).unwrap())),
+        Box::new(Linear::with_half_life(half_life).unwrap()),
+        Box::new(Weibull::with_half_life(half_life, 0.6).unwrap()),
+        Box::new(Lomax::with_half_life(half_life, 0.6).unwrap()),
+    ];
+    for curve in curves {
+        assert!((curve.divergence(half_life) - 0.5).abs() < 1e-14, "{}", curve.divergence(half_life));
+    }
 }
 
 /// K = 1 is churn (OP08 footnote 4); a shape of 1 is exponential; a rate known exactly is exponential.

@@ -46,6 +46,6 @@ impl DivergenceCurve for Age {
     }
 
     fn period(&self, utility: f64) -> Period {
-        period_by_inverse(self.rate, utility, 2, h_inverse)
+        period_by_inverse(self.rate, utility, self.ceiling(), 2, h_inverse)
     }
 }

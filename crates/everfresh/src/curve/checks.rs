@@ -4,7 +4,7 @@
 //! use everfresh::curve::{Exponential, checks};
 //! use everfresh::{Rate, Unit};
 //!
-//! checks::conforms(checks::Divergence::Share, |stretch| {
+//! checks::conforms(checks::DivergenceUnit::Share, |stretch| {
 //!     Exponential::new(Rate::per(3.0 / stretch, Unit::Day).unwrap())
 //! });
 //! ```
@@ -14,7 +14,7 @@ use crate::units::Period;
 
 /// The unit of a curve's divergence, which says how its utility answers to stretched time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Divergence {
+pub enum DivergenceUnit {
     /// A number without a unit: stretching time by s scales U by s.
     Share,
     /// A time, such as age: stretching time by s scales D by s and U by s².
@@ -28,12 +28,12 @@ pub enum Divergence {
 /// * the mean divergence is `area / t`, and the mean freshness one less it;
 /// * `U = t D - area`, within the rounding of the larger terms, and U stays at or below the ceiling;
 /// * `period` is the inverse of U: at once for nothing, never at the ceiling;
-/// * units: stretching time by s scales D and U as [`Divergence`] says.
+/// * units: stretching time by s scales D and U as [`DivergenceUnit`] says.
 ///
 /// # Panics
 ///
 /// Panics with the property, the time and both values where one does not hold.
-pub fn conforms<C: DivergenceCurve>(unit: Divergence, make: impl Fn(f64) -> C) {
+pub fn conforms<C: DivergenceCurve>(unit: DivergenceUnit, make: impl Fn(f64) -> C) {
     let curve = make(1.0);
     check_start(&curve);
     check_end(&curve);
@@ -68,6 +68,7 @@ fn check_start<C: DivergenceCurve>(curve: &C) {
     near("U(0) = 0", zero, curve.utility(zero), 0.0, 0.0);
     near("mean divergence of no period", zero, curve.mean_divergence(zero), 0.0, 0.0);
     near("mean freshness of no period", zero, curve.mean_freshness(zero), 1.0, 0.0);
+    assert!(curve.slope(zero) >= 0.0, "slope at the start: {}", curve.slope(zero));
     for nothing in [0.0, -1.0, f64::NEG_INFINITY] {
         assert_eq!(curve.period(nothing), zero, "a utility of {nothing} is reached at once");
     }
@@ -80,8 +81,9 @@ fn check_end<C: DivergenceCurve>(curve: &C) {
     assert!(values.iter().all(|v| *v >= 0.0), "D, area, U, ceiling and slope after an infinite time: {values:?}");
     near("U ends at its ceiling", never, curve.utility(never), curve.ceiling(), 1e-12 * curve.ceiling());
     assert_eq!(curve.period(f64::INFINITY), never, "no visit gains an infinite utility");
-    let beyond = curve.ceiling() * (1.0 + 1e-9) + f64::MIN_POSITIVE;
-    assert_eq!(curve.period(beyond), never, "no visit gains more than the ceiling");
+    for beyond in [curve.ceiling() + f64::MIN_POSITIVE, curve.ceiling() * 2.0 + f64::MIN_POSITIVE] {
+        assert_eq!(curve.period(beyond), never, "no visit is made for a gain of {beyond}, the ceiling or more");
+    }
 }
 
 fn check_monotone<C: DivergenceCurve>(curve: &C, t: Period, later: Period) {
@@ -140,10 +142,10 @@ fn check_period_inverts<C: DivergenceCurve>(curve: &C, t: Period) {
     assert!(again >= utility * (1.0 - 1e-12), "U(period(u)) = {again} is below u = {utility} at {found}");
 }
 
-fn check_stretch<C: DivergenceCurve>(unit: Divergence, curve: &C, stretched: &C, t: Period, stretch: f64) {
+fn check_stretch<C: DivergenceCurve>(unit: DivergenceUnit, curve: &C, stretched: &C, t: Period, stretch: f64) {
     let scale = match unit {
-        Divergence::Share => 1.0,
-        Divergence::Time => stretch,
+        DivergenceUnit::Share => 1.0,
+        DivergenceUnit::Time => stretch,
     };
     let later = Period::raw(t.seconds() * stretch);
     let (d, u) = (curve.divergence(t) * scale, curve.utility(t) * scale * stretch);

@@ -57,7 +57,7 @@ impl DivergenceCurve for Exponential {
     }
 
     fn period(&self, utility: f64) -> Period {
-        period_by_inverse(self.rate, utility, 1, g_inverse)
+        period_by_inverse(self.rate, utility, self.ceiling(), 1, g_inverse)
     }
 
     fn mean_freshness(&self, period: Period) -> f64 {

@@ -1,6 +1,7 @@
 use super::{DivergenceCurve, period_by_inverse, unless_static};
 use crate::kernel::{k, k_inverse};
 use crate::numeric::{Phi, ein};
+use crate::order::Order;
 use crate::units::{Period, Rate};
 
 /// The harmonic penalty of an exponential source: n missed changes cost 1 + 1/2 + ... + 1/n, on average `Ein(r)`.
@@ -35,7 +36,7 @@ impl DivergenceCurve for Harmonic {
         if r.is_infinite() {
             return r;
         }
-        unless_static!(self.rate, elapsed.seconds() * (ein(r) - r * Phi::at(r).e2))
+        unless_static!(self.rate, elapsed.seconds() * Order::Fixed.harmonic(r))
     }
 
     fn utility(&self, elapsed: Period) -> f64 {
@@ -47,6 +48,6 @@ impl DivergenceCurve for Harmonic {
     }
 
     fn period(&self, utility: f64) -> Period {
-        period_by_inverse(self.rate, utility, 1, k_inverse)
+        period_by_inverse(self.rate, utility, self.ceiling(), 1, k_inverse)
     }
 }

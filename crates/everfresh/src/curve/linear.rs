@@ -1,4 +1,5 @@
 use super::{DivergenceCurve, unless_static};
+use crate::error::Result;
 use crate::units::{Period, Rate};
 
 /// Linear decay: `D(t) = min(λt, 1)`; every copy is wrong after 1/λ (RN15 section 4).
@@ -15,6 +16,11 @@ impl Linear {
     /// The curve of a source that is certain to have changed after one over `rate`.
     pub const fn new(rate: Rate) -> Self {
         Linear { rate }
+    }
+
+    /// The curve that reaches 1/2 after `half_life`: `λ = 1/(2 t½)`.
+    pub fn with_half_life(half_life: Period) -> Result<Self> {
+        Ok(Linear::new(Rate::once_per(Period::raw(2.0 * half_life.seconds()))?))
     }
 }
 

@@ -1,7 +1,7 @@
 use super::DivergenceCurve;
 use crate::error::{Result, positive};
 use crate::numeric::exp_difference;
-use crate::units::{Period, Rate};
+use crate::units::{Period, Rate, Unit};
 
 /// Staleness when the rate itself is Gamma(α, β): `D(t) = 1 - (1 + t/β)^-α` (CGM99 section 5.1).
 ///
@@ -28,9 +28,11 @@ pub struct Lomax {
 }
 
 impl Lomax {
-    /// The curve for a rate distributed as Gamma(`alpha`, `beta`); both positive and finite.
+    /// The curve for a rate distributed as Gamma(`alpha`, `beta`); the mean rate α/β must be a legal rate.
     pub fn new(alpha: f64, beta: Period) -> Result<Self> {
-        Ok(Lomax { alpha: positive("shape alpha", alpha)?, beta: positive("time beta", beta.seconds())? })
+        let (alpha, beta) = (positive("shape alpha", alpha)?, positive("time beta", beta.seconds())?);
+        Rate::per(alpha / beta, Unit::Second)?;
+        Ok(Lomax { alpha, beta })
     }
 
     /// The curve for a gamma-distributed rate with shape `alpha` and mean `rate` > 0.
@@ -39,9 +41,21 @@ impl Lomax {
         Lomax::new(alpha, Period::raw(positive("shape alpha", alpha)? / rate))
     }
 
-    /// The mean of the rate, α/β.
-    pub fn mean_rate(&self) -> Result<Rate> {
-        Rate::per(self.alpha / self.beta, crate::units::Unit::Second)
+    /// The curve of shape `alpha` that reaches 1/2 after `half_life`: `β = t½ / (2^(1/α) - 1)`.
+    pub fn with_half_life(half_life: Period, alpha: f64) -> Result<Self> {
+        let alpha = positive("shape alpha", alpha)?;
+        let half_life = positive("half-life", half_life.seconds())?;
+        Lomax::new(alpha, Period::raw(half_life / (std::f64::consts::LN_2 / alpha).exp_m1()))
+    }
+
+    /// α, the shape.
+    pub const fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// β, a time.
+    pub const fn beta(&self) -> Period {
+        Period::raw(self.beta)
     }
 
     /// `ln(1 + t/β)`.
@@ -65,7 +79,7 @@ impl DivergenceCurve for Lomax {
             return l;
         }
         // The nodes shifted by L: t/β = e^L - 1 takes the factor e^L back.
-        let share = self.alpha * l * l * exp_difference(&mut [-l, 0.0, -self.alpha * l]) / -(-l).exp_m1();
+        let share = self.alpha * l * l * exp_difference([-l, 0.0, -self.alpha * l]) / -(-l).exp_m1();
         elapsed.seconds() * share
     }
 
@@ -74,7 +88,7 @@ impl DivergenceCurve for Lomax {
         if l.is_infinite() {
             return self.ceiling();
         }
-        self.beta * self.alpha * l * l * exp_difference(&mut [0.0, (1.0 - self.alpha) * l, -self.alpha * l])
+        self.beta * self.alpha * l * l * exp_difference([0.0, (1.0 - self.alpha) * l, -self.alpha * l])
     }
 
     fn ceiling(&self) -> f64 {
@@ -89,6 +103,6 @@ impl DivergenceCurve for Lomax {
         if l.is_infinite() {
             return 0.0;
         }
-        l * exp_difference(&mut [-l, -self.alpha * l]) / -(-l).exp_m1()
+        l * exp_difference([-l, -self.alpha * l]) / -(-l).exp_m1()
     }
 }

@@ -54,7 +54,7 @@ pub trait DivergenceCurve {
     /// D(t): 0 at 0, non-decreasing.
     fn divergence(&self, elapsed: Period) -> f64;
 
-    /// D'(t), per second; 0 at a jump and where nothing is known of it.
+    /// D'(t), per second; 0 at a jump and where nothing is known of it, infinite where the curve starts vertically.
     fn slope(&self, elapsed: Period) -> f64;
 
     /// The integral of D over 0..t.
@@ -66,7 +66,7 @@ pub trait DivergenceCurve {
     /// sup U: what a visit gains at most, however late it is made. May be infinite.
     fn ceiling(&self) -> f64;
 
-    /// The first elapsed time at which the utility is `utility`: never, if it does not get there.
+    /// The first elapsed time at which the utility is `utility`: never from the ceiling up.
     ///
     /// A utility of zero or less is reached at once. Curves with a closed form override this.
     fn period(&self, utility: f64) -> Period {
@@ -136,11 +136,11 @@ impl<C: DivergenceCurve + ?Sized> DivergenceCurve for Box<C> {
     }
 }
 
-/// The period of a curve whose utility is `kernel(λt)/λ^power`, by the kernel's inverse; never for a static page.
-fn period_by_inverse(rate: Rate, utility: f64, power: i32, inverse: fn(f64) -> f64) -> Period {
+/// The period of a curve whose utility is `kernel(λt)/λ^power`, by the kernel's inverse.
+fn period_by_inverse(rate: Rate, utility: f64, ceiling: f64, power: i32, inverse: fn(f64) -> f64) -> Period {
     if utility <= 0.0 {
         Period::ZERO
-    } else if rate == Rate::STATIC {
+    } else if utility >= ceiling {
         Period::NEVER
     } else {
         Period::raw(inverse(utility * rate.per_second().powi(power)) / rate.per_second())

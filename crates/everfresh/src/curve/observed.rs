@@ -35,7 +35,7 @@ struct Knot {
 const ORIGIN: Knot = Knot { time: 0.0, divergence: 0.0, area: 0.0, utility: 0.0 };
 
 impl Knot {
-    /// The slope of the line to the next knot, and whether there is a line at all or a jump.
+    /// The slope of the line to the next knot; 0 for a jump.
     fn slope_to(self, next: Knot) -> f64 {
         if next.time > self.time { (next.divergence - self.divergence) / (next.time - self.time) } else { 0.0 }
     }

@@ -61,6 +61,9 @@ impl DivergenceCurve for Churn {
     }
 
     fn period(&self, utility: f64) -> Period {
+        if utility > 0.0 && utility >= self.ceiling() {
+            return Period::NEVER;
+        }
         self.whole.period(utility / self.depth)
     }
 }

@@ -1,13 +1,13 @@
 use super::{DivergenceCurve, unless_static};
 use crate::error::{Result, within};
 use crate::numeric::gamma_lower;
-use crate::units::{Period, Rate};
+use crate::units::{Period, Rate, Unit};
 use std::ops::Bound;
 
-/// Weibull decay: `D(t) = 1 - e^-(λt)^k` (RN15 section 3; real documents have a shape k of 0.4 to 0.9).
+/// Weibull decay: `D(t) = 1 - e^-(λt)^k` (named in RN15 section 3).
 ///
-/// k < 1: what has just changed will soon change again (bursts); k = 1: exponential; k > 1: the longer ago, the
-/// likelier. With `z = (λt)^k`: `U = γ(1 + 1/k, z)/λ` and the ceiling `Γ(1 + 1/k)/λ`, the mean lifetime.
+/// k < 1: what has just changed will soon change again (bursts, as in most real documents); k = 1: exponential; k > 1:
+/// the longer ago, the likelier. With `z = (λt)^k`: `U = γ(1 + 1/k, z)/λ` and the ceiling `Γ(1 + 1/k)/λ`, the mean lifetime.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weibull {
     rate: Rate,
@@ -22,6 +22,13 @@ impl Weibull {
         Ok(Weibull { rate, shape })
     }
 
+    /// The curve that reaches 1/2 after `half_life`: `λ = (ln 2)^(1/k) / t½`.
+    pub fn with_half_life(half_life: Period, shape: f64) -> Result<Self> {
+        let unit = Weibull::new(Rate::once_per(half_life)?, shape)?;
+        let scale = std::f64::consts::LN_2.powf(shape.recip());
+        Weibull::new(Rate::per(unit.rate.per_second() * scale, Unit::Second)?, shape)
+    }
+
     fn z(&self, elapsed: Period) -> f64 {
         (self.rate * elapsed).powf(self.shape)
     }
@@ -34,11 +41,11 @@ impl DivergenceCurve for Weibull {
 
     fn slope(&self, elapsed: Period) -> f64 {
         let z = self.z(elapsed);
-        if elapsed == Period::NEVER {
-            0.0
-        } else {
-            unless_static!(self.rate, self.shape * z * (-z).exp() / elapsed.seconds())
+        // Where all has decayed, nothing falls; the powers below would be infinite.
+        if z > 745.0 || self.rate == Rate::STATIC {
+            return 0.0;
         }
+        self.shape * self.rate.per_second() * (self.rate * elapsed).powf(self.shape - 1.0) * (-z).exp()
     }
 
     fn area(&self, elapsed: Period) -> f64 {

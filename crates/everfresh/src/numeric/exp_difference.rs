@@ -8,14 +8,18 @@
 ///
 /// ```
 /// use everfresh::numeric::exp_difference;
-/// assert_eq!(exp_difference(&mut [0.0, 0.0, 0.0]), 0.5);
+/// assert_eq!(exp_difference([0.0, 0.0, 0.0]), 0.5);
 /// let direct = (1f64.exp() - 1.0) / 1.0;
-/// assert!((exp_difference(&mut [0.0, 1.0]) - direct).abs() < 1e-15);
+/// assert!((exp_difference([0.0, 1.0]) - direct).abs() < 1e-15);
 /// ```
-pub fn exp_difference(nodes: &mut [f64]) -> f64 {
+pub fn exp_difference<const N: usize>(mut nodes: [f64; N]) -> f64 {
+    const { assert!(N <= MOST_NODES) };
     nodes.sort_unstable_by(f64::total_cmp);
-    sorted(nodes)
+    sorted(&nodes)
 }
+
+/// The formulas here need four.
+const MOST_NODES: usize = 8;
 
 fn sorted(nodes: &[f64]) -> f64 {
     let (Some(&low), Some(&high)) = (nodes.first(), nodes.last()) else { return 0.0 };
@@ -38,8 +42,7 @@ fn series(nodes: &[f64]) -> f64 {
     let mean = nodes.iter().sum::<f64>() / nodes.len() as f64;
     let n = nodes.len() - 1;
     // h[j] is h_k of the first j+1 shifted nodes: h_k(x_0..x_j) = h_k(x_0..x_(j-1)) + x_j h_(k-1)(x_0..x_j).
-    let mut h = [1.0f64; 8];
-    debug_assert!(nodes.len() <= h.len(), "{} nodes", nodes.len());
+    let mut h = [1.0f64; MOST_NODES];
     let mut factorial: f64 = (1..=n).map(|i| i as f64).product();
     let mut total = 1.0 / factorial;
     for k in 1..60 {

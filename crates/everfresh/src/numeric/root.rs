@@ -35,8 +35,10 @@ pub(crate) fn solve(target: f64, start: f64, function: impl Fn(f64) -> Evaluatio
         }
         // No slope to follow (flat, vertical or not known): the comparisons below fail and the bracket decides.
         let step = if elasticity > 0.0 && elasticity.is_finite() { -gap / elasticity } else { f64::NAN };
-        // Done, or down to the rounding noise of the function: a step no smaller than the last.
-        if step.abs() < 1e-14 || (step.abs() < 1e-13 && step.abs() > 0.5 * last_step) {
+        // Done, or down to the rounding noise of the function: a step no smaller than the last. A tiny step over a wide
+        // gap is neither: the function is a wall here and the root may be far below it.
+        let close = gap.abs() < 1e-3;
+        if close && (step.abs() < 1e-14 || (step.abs() < 1e-13 && step.abs() > 0.5 * last_step)) {
             return x * step.exp();
         }
         last_step = step.abs();
@@ -44,7 +46,8 @@ pub(crate) fn solve(target: f64, start: f64, function: impl Fn(f64) -> Evaluatio
         if width < 3.0 * f64::EPSILON {
             return x;
         }
-        let stalled = iteration % 3 == 0 && width.is_finite() && width > 0.5 * width_before;
+        let wall = !close && step.abs() < 1e-6;
+        let stalled = wall || iteration % 3 == 0 && width.is_finite() && width > 0.5 * width_before;
         if iteration % 3 == 0 {
             width_before = width;
         }
@@ -95,6 +98,16 @@ mod tests {
     fn jumps_are_bracketed() {
         let step = |x: f64| Evaluation { value: if x < 7.0 { 0.0 } else { 5.0 }, elasticity: 0.0 };
         check(3.0, 1.0, 7.0, step);
+    }
+
+    /// Close to its ceiling 1 the inverse 1/(1-x) is a wall: its slope there says nothing of a root far below.
+    #[test]
+    fn walls_are_left() {
+        let wall = |x: f64| Evaluation {
+            value: if x < 1.0 { x / (1.0 - x) } else { f64::INFINITY },
+            elasticity: 1.0 / (1.0 - x),
+        };
+        check(1e-3, 1.0 - 1e-15, 1e-3 / 1.001, wall);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Plans: which page is visited how often, and what that gives.
 //!
-//! A plan is a value without dates, made from pages (rate, weight, cost), an [`Objective`], an [`Order`], an
+//! A plan is a value without dates, made from pages (rate, weight, cost) on [`Terms`]: an [`Objective`], an [`Order`], an
 //! [`Allocation`] and a [`Price`]. The optimal allocation is the law: every page is visited at the frequency where its
 //! weight times the utility of one more visit equals the price times the cost of a visit (CGM03 problem 5.3, theorem
 //! 6.3). With `y = T c λ^p / w`, p = 1 (2 for age), and u the utility of [`Order::utility`]:
@@ -13,7 +13,7 @@ use price::Funding;
 pub use price::Price;
 pub(crate) use price::{Demand, Response, spend};
 
-use crate::error::{Error, Result, not_negative, positive};
+use crate::error::{Error, Result, magnitude, magnitude_or_zero};
 use crate::numeric::Sum;
 use crate::order::{Objective, Order};
 use crate::units::{Frequency, Period, Rate};
@@ -32,14 +32,14 @@ impl Page {
         Page { rate, weight: 1.0, cost: 1.0 }
     }
 
-    /// The same page with another weight (importance, or benefit per time): at least 0 and finite.
+    /// The same page with another weight (importance, or benefit per time): 0, or between 1e-20 and 1e20.
     pub fn with_weight(self, weight: f64) -> Result<Self> {
-        Ok(Page { weight: not_negative("weight", weight)?, ..self })
+        Ok(Page { weight: magnitude_or_zero("weight", weight)?, ..self })
     }
 
-    /// The same page with another cost of one visit: positive and finite.
+    /// The same page with another cost of one visit: between 1e-20 and 1e20.
     pub fn with_cost(self, cost: f64) -> Result<Self> {
-        Ok(Page { cost: positive("cost", cost)?, ..self })
+        Ok(Page { cost: magnitude("cost", cost)?, ..self })
     }
 
     /// λ, how often it changes.
@@ -57,8 +57,10 @@ impl Page {
         self.cost
     }
 
-    /// `c λ^p / w`: times the price it is the utility at which the page is visited.
-    fn resistance(&self, objective: Objective) -> f64 {
+    /// `c λ^p / w`: times the price it is the utility at which the page is visited (in the unit of [`Order::utility`]).
+    ///
+    /// It is all that the price of a plan needs to know of a page. Infinite for a page without weight.
+    pub fn resistance(&self, objective: Objective) -> f64 {
         self.cost * self.rate.per_second().powi(objective.time_power()) / self.weight
     }
 
@@ -120,12 +122,30 @@ pub struct Entry {
     pub reason: Reason,
 }
 
+/// On which terms a plan is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    /// What the plan makes large or small.
+    pub objective: Objective,
+    /// The order of visits that it assumes.
+    pub order: Order,
+    /// How it shares out the visits.
+    pub allocation: Allocation,
+    /// What pays for them.
+    pub price: Price,
+}
+
+impl Terms {
+    /// The optimal allocation for freshness under fixed order.
+    pub const fn new(price: Price) -> Self {
+        Terms { objective: Objective::Freshness, order: Order::Fixed, allocation: Allocation::Optimal, price }
+    }
+}
+
 /// Which page is visited how often, and what that gives.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    objective: Objective,
-    order: Order,
-    allocation: Allocation,
+    terms: Terms,
     price: Option<f64>,
     entries: Vec<Entry>,
     totals: Totals,
@@ -142,12 +162,21 @@ pub struct Totals {
     pub freshness: f64,
     /// The weighted mean age: infinite where a page with weight changes and is not visited.
     pub age: Period,
-    /// The weighted mean age of the pages that are visited or static, and the share of weight that they hold.
-    pub age_without_given_up: (Period, f64),
+    /// The same without the pages that are given up; nothing where no page with weight is left.
+    pub kept: Option<Kept>,
     /// The weighted mean harmonic penalty: infinite like the age.
     pub harmonic: f64,
     /// The sum of the weights.
     pub weight: f64,
+}
+
+/// The pages of a plan that are visited or static.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Kept {
+    /// Their weighted mean age.
+    pub age: Period,
+    /// The share of all weight that they hold.
+    pub weight_share: f64,
 }
 
 impl Plan {
@@ -159,28 +188,23 @@ impl Plan {
     /// # Errors
     ///
     /// No pages, or no weight on any of them.
-    pub fn new(
-        pages: &[Page],
-        objective: Objective,
-        order: Order,
-        allocation: Allocation,
-        price: Price,
-    ) -> Result<Self> {
+    pub fn new(pages: &[Page], terms: Terms) -> Result<Self> {
         if pages.is_empty() {
             return Err(Error::Empty("cannot plan: there are no pages"));
         }
         if pages.iter().all(|page| page.weight == 0.0) {
             return Err(Error::Empty("cannot plan: all weights are zero"));
         }
-        let demand = Population { pages, objective, order };
+        let Terms { objective, order, allocation, .. } = terms;
+        let demand = ExponentialPages { pages, objective, order };
         let (price, frequencies) = match allocation {
             Allocation::Optimal => {
-                let (price, frequencies) = demand.answer(price);
+                let (price, frequencies) = demand.answer(terms.price);
                 (Some(price), frequencies)
             }
-            Allocation::Uniform => (None, in_proportion(pages, demand.budget(price), |_| 1.0)),
+            Allocation::Uniform => (None, in_proportion(pages, demand.budget(terms.price), |_| 1.0)),
             Allocation::Proportional => {
-                (None, in_proportion(pages, demand.budget(price), |page| page.rate.per_second()))
+                (None, in_proportion(pages, demand.budget(terms.price), |page| page.rate.per_second()))
             }
         };
         let entries: Vec<Entry> = pages
@@ -189,22 +213,12 @@ impl Plan {
             .map(|(page, &f)| entry(page, objective, order, Frequency::raw(f), price))
             .collect();
         let totals = totals(pages, &entries, order);
-        Ok(Plan { objective, order, allocation, price, entries, totals })
+        Ok(Plan { terms, price, entries, totals })
     }
 
-    /// What the plan makes large or small.
-    pub const fn objective(&self) -> Objective {
-        self.objective
-    }
-
-    /// The order it assumes.
-    pub const fn order(&self) -> Order {
-        self.order
-    }
-
-    /// How it shares out the visits.
-    pub const fn allocation(&self) -> Allocation {
-        self.allocation
+    /// The terms on which it was made.
+    pub const fn terms(&self) -> &Terms {
+        &self.terms
     }
 
     /// T, the price of a visit: what a visit must gain per cost, in weight x seconds (x seconds squared for age).
@@ -225,14 +239,14 @@ impl Plan {
     }
 }
 
-/// The pages as a demand for visits.
-struct Population<'a> {
+/// Pages with exponential sources, as a demand for visits.
+struct ExponentialPages<'a> {
     pages: &'a [Page],
     objective: Objective,
     order: Order,
 }
 
-impl Population<'_> {
+impl ExponentialPages<'_> {
     /// The optimal frequencies at a price, or at the price that spends a budget.
     fn answer(&self, price: Price) -> (f64, Vec<f64>) {
         match price.in_seconds(self.objective) {
@@ -255,7 +269,7 @@ impl Population<'_> {
     }
 }
 
-impl Demand for Population<'_> {
+impl Demand for ExponentialPages<'_> {
     fn len(&self) -> usize {
         self.pages.len()
     }
@@ -320,9 +334,9 @@ fn totals(pages: &[Page], entries: &[Entry], order: Order) -> Totals {
         let terms = both().filter(|(page, _)| page.weight > 0.0).map(|(page, entry)| page.weight * value(page, entry));
         terms.collect::<Sum>().value()
     };
-    let kept = |value: f64, entry: &Entry| if entry.age == Period::NEVER { 0.0 } else { value };
-    let kept_weight = weighted(&|_, entry| kept(1.0, entry));
-    let kept_age = weighted(&|_, entry| kept(entry.age.seconds(), entry));
+    let if_kept = |value: f64, entry: &Entry| if entry.age == Period::NEVER { 0.0 } else { value };
+    let kept_weight = weighted(&|_, entry| if_kept(1.0, entry));
+    let kept_age = weighted(&|_, entry| if_kept(entry.age.seconds(), entry));
     Totals {
         visits: Frequency::raw(entries.iter().map(|entry| entry.frequency.per_second()).collect::<Sum>().value()),
         spending_per_second: both()
@@ -331,10 +345,8 @@ fn totals(pages: &[Page], entries: &[Entry], order: Order) -> Totals {
             .value(),
         freshness: weighted(&|_, entry| entry.freshness) / weight,
         age: Period::raw(weighted(&|_, entry| entry.age.seconds()) / weight),
-        age_without_given_up: (
-            Period::raw(if kept_weight > 0.0 { kept_age / kept_weight } else { 0.0 }),
-            kept_weight / weight,
-        ),
+        kept: (kept_weight > 0.0)
+            .then(|| Kept { age: Period::raw(kept_age / kept_weight), weight_share: kept_weight / weight }),
         harmonic: weighted(&|page, entry| order.harmonic(page.rate / entry.frequency)) / weight,
         weight,
     }

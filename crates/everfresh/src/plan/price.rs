@@ -1,7 +1,8 @@
-use crate::error::{Result, positive};
+use crate::error::{Result, magnitude, positive, within};
 use crate::numeric::{Evaluation, Sum, solve};
 use crate::order::Objective;
 use crate::units::Unit;
+use std::ops::Bound;
 
 /// Where the price of a visit comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,17 +18,26 @@ impl Price {
     /// A price set by an administrator (OP08 section 4.4): a visit must gain `value` times weight times `unit` per cost
     /// (times `unit` squared for age). Positive and finite.
     pub fn given(value: f64, unit: Unit) -> Result<Self> {
-        Ok(Price(Origin::Given { value: positive("price", value)?, unit }))
+        // Twice the magnitude: a price may be a squared time.
+        within(
+            "price in seconds",
+            positive("price", value)? * unit.seconds(),
+            Bound::Included(1e-40),
+            Bound::Included(1e40),
+            "between 1e-40 and 1e40",
+        )?;
+        Ok(Price(Origin::Given { value, unit }))
     }
 
     /// The price that spends exactly `amount` of cost per `unit` (with all costs 1: visits). Positive and finite.
     pub fn for_budget(amount: f64, unit: Unit) -> Result<Self> {
-        Ok(Price(Origin::Budget { per_second: positive("budget", amount)? / unit.seconds() }))
+        let per_second = positive("budget", amount)? / unit.seconds();
+        Ok(Price(Origin::Budget { per_second: magnitude("budget per second", per_second)? }))
     }
 
     /// The real cost of a visit (RN15), where weights are benefits per `per`: a visit of cost 1 really costs `cost`.
     pub fn for_cost(cost: f64, per: Unit) -> Result<Self> {
-        Ok(Price(Origin::Given { value: positive("cost of a visit", cost)?, unit: per }))
+        Ok(Price(Origin::Given { value: magnitude("cost of a visit", cost)?, unit: per }))
     }
 
     /// The same per second: a price in weight x seconds (squared for age), or a budget per second.
@@ -81,20 +91,21 @@ pub(crate) fn spend(budget: f64, demand: &impl Demand) -> (f64, Vec<f64>) {
     if pages.is_empty() {
         return (0.0, vec![0.0; demand.len()]);
     }
+    // What is spent, and how much less of it per ln price.
     let spending = |price: f64| {
         let mut spent = Sum::default();
-        let mut answer = Sum::default();
+        let mut fall = Sum::default();
         for &page in &pages {
             let Response { frequency, elasticity } = demand.response(page, price);
             spent.add(demand.cost(page) * frequency);
-            answer.add(demand.cost(page) * frequency * elasticity);
+            fall.add(demand.cost(page) * frequency * elasticity);
         }
-        (spent.value(), answer.value())
+        (spent.value(), fall.value())
     };
     let start = pages.iter().map(|&page| demand.scale(page)).collect::<Sum>().value() / pages.len() as f64;
     let price = solve(budget.recip(), start, |price| {
-        let (spent, answer) = spending(price);
-        Evaluation { value: spent.recip(), elasticity: answer / spent }
+        let (spent, fall) = spending(price);
+        Evaluation { value: spent.recip(), elasticity: fall / spent }
     });
     let frequencies = |price: f64| (0..demand.len()).map(move |page| demand.response(page, price).frequency);
     let spent = spending(price).0;
@@ -109,17 +120,11 @@ pub(crate) fn spend(budget: f64, demand: &impl Demand) -> (f64, Vec<f64>) {
 }
 
 /// The closest prices around `price` of which the lower spends enough and the higher not.
+///
+/// The root is right to the last places, so a few doublings of the last place reach beyond it; sixty reach everything.
 fn neighbours(price: f64, enough: impl Fn(f64) -> bool) -> (f64, f64) {
-    let (mut low, mut high) = (price, price);
-    let mut step = f64::EPSILON;
-    while !enough(low) {
-        low = price / (1.0 + step);
-        step *= 2.0;
-    }
-    step = f64::EPSILON;
-    while enough(high) {
-        high = price * (1.0 + step);
-        step *= 2.0;
-    }
+    let steps = || (0..60).map(|doublings| f64::EPSILON * f64::from(doublings).exp2());
+    let low = steps().map(|step| price / (1.0 + step)).find(|&low| enough(low)).unwrap_or(0.0);
+    let high = steps().map(|step| price * (1.0 + step)).find(|&high| !enough(high)).unwrap_or(f64::INFINITY);
     (low, high)
 }

@@ -1,4 +1,4 @@
-"""Computes digits.csv: every closed form of the library at the edges of its domain, with 80 digits, by its definition.
+"""Computes digits.csv: every closed form of the library at the edges of its domain, with 80 digits.
 
 Run as `python generate.py > digits.csv` with mpmath installed. The formulas here are the textbook ones, on purpose: where
 they cancel, eighty digits do not care. Arguments are doubles, taken exactly.
@@ -69,6 +69,14 @@ def utility(order, objective, r):
     return r**2 * mp.diff(lambda x: x * age(order, x), r, h=r * mp.mpf(10) ** -20)
 
 
+def check_harmonic_random():
+    """The closed form of the harmonic penalty under random order against its definition, an integral over the gap."""
+    for r in [mp.mpf("0.5"), mp.mpf(3)]:
+        survival = lambda s: 1 - s**2 / 2 if s <= 1 else (2 - s) ** 2 / 2
+        by_definition = mp.quad(lambda s: ein(r * s) * survival(s), [mp.mpf(10) ** -60, 1, 2])
+        assert abs(by_definition - harmonic("random", r)) < mp.mpf(10) ** -30, r
+
+
 def orders():
     for r in rs():
         x = mp.mpf(r)
@@ -127,6 +135,8 @@ def curves():
             if u > mp.mpf(10) ** -300:  # below it a double has no digits left
                 row("weibull.utility", [k, r], u)
                 row("weibull.area", [k, r], -x * mp.expm1(-z) - u)
+    for items, r in [(5000, 4900.0), (5000, 5000.0), (5000, 5200.0), (100000, 100100.0)]:
+        scroll(items, 1.0, r)
     for items in [1, 2, 10, 500]:
         for share in [0.1, 1.0]:
             for r in [1e-8, 1e-3, 0.5, 3.0, 10.0, 480.0, 1e3, 1e6]:
@@ -136,9 +146,14 @@ def curves():
 def scroll(items, share, r):
     x, a = mp.mpf(r), mp.mpf(share)
     distance = lambda j: 2 * a * j / (items + a * j)
-    tail = lambda j: mp.gammainc(j, 0, x, regularized=True)
+    # P(J >= j) from the top down: P(J >= j) = P(J >= j+1) + P(J = j).
+    tails = [mp.mpf(0)] * (items + 2)
+    tails[items + 1] = mp.gammainc(items + 1, 0, x, regularized=True)
+    point = mp.e ** (items * mp.log(x) - x - mp.loggamma(items + 1))
+    for j in range(items, 0, -1):
+        tails[j] = tails[j + 1] + point
+        point *= j / x
     steps = [(j, distance(j) - distance(j - 1)) for j in range(1, items + 1)]
-    tails = {j: tail(j) for j in range(1, items + 2)}
     row("scroll.divergence", [items, share, r], mp.fsum(s * tails[j] for j, s in steps))
     row("scroll.area", [items, share, r], mp.fsum(s * (x * tails[j] - j * tails[j + 1]) for j, s in steps))
     row("scroll.utility", [items, share, r], mp.fsum(s * j * tails[j + 1] for j, s in steps))
@@ -161,6 +176,7 @@ def gamma_model():
             row("gamma.age", [delta, r], a)
 
 
+check_harmonic_random()
 print("function,a,b,c,value")
 orders()
 inverses()

@@ -1,5 +1,6 @@
-//! Automation for the project: `cargo xtask tidy`, `cargo xtask figures`.
+//! Automation for the project: `cargo xtask tidy`, `cargo xtask figures`, `cargo xtask bench plan`.
 
+pub mod bench;
 pub mod figures;
 pub mod tidy;
 

@@ -4,13 +4,16 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
+use xtask::bench::Options;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
   tidy      checks the rules of the project: dependency direction, pure crates, banned words, long functions, dead files
-  figures   draws the pictures of the documentation anew";
+  figures   draws the pictures of the documentation anew
+  bench plan [--pages N] [--rival-pages N] [--runs N]
+            measures the streaming solver beside the machine's bound and a NumPy rival (0 rival pages: without it)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -18,6 +21,7 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["tidy"] => tidy(),
         ["figures"] => figures(),
+        ["bench", "plan", ..] => bench(&arguments[2..]),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -45,5 +49,27 @@ fn figures() -> Result<ExitCode> {
         std::fs::write(xtask::root().join(path), picture)?;
         println!("{path}");
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn bench(arguments: &[&str]) -> Result<ExitCode> {
+    if cfg!(debug_assertions) {
+        // Only optimised code is worth measuring.
+        let mut cargo = std::process::Command::new(env!("CARGO"));
+        cargo.args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench", "plan"]).args(arguments);
+        return Ok(if cargo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    let mut options = Options::default();
+    for pair in arguments.chunks(2) {
+        let [flag, value] = pair else { bail!("{pair:?} has no value\n{USAGE}") };
+        let value: usize = value.parse().with_context(|| format!("{flag} takes a whole number, got `{value}`"))?;
+        match *flag {
+            "--pages" => options.pages = value.max(1),
+            "--rival-pages" => options.rival_pages = value,
+            "--runs" => options.runs = value,
+            _ => bail!("unknown flag `{flag}`\n{USAGE}"),
+        }
+    }
+    print!("{}", xtask::bench::run(options)?);
     Ok(ExitCode::SUCCESS)
 }

@@ -225,7 +225,7 @@ pub(crate) struct IncomeArgs {
     #[command(flatten)]
     pub columns: ColumnArgs,
     /// The column of benefits [default: `benefit` if there is one]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["rate", "half_life"])]
     pub benefit_column: Option<String>,
     #[command(flatten)]
     pub output: OutputArgs,

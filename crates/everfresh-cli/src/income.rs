@@ -54,6 +54,7 @@ enum Speed {
 /// What is known of a page before its optimum.
 struct Given {
     speed: Speed,
+    curve: Curve,
     benefit_per_second: f64,
     cost: f64,
 }
@@ -69,12 +70,13 @@ pub(crate) fn run(args: &IncomeArgs) -> Result<()> {
         Some(path) => read(path, args)?,
         None => vec![("page".to_owned(), single(args)?)],
     };
-    let assets = given
-        .iter()
-        .map(|(_, page)| Ok(Asset::new(curve(args, page.speed)?, page.benefit_per_second, Unit::Second, page.cost)?))
-        .collect::<Result<Vec<_>>>()?;
-    let rows: Vec<PageRow> =
-        given.iter().zip(&assets).map(|((key, page), asset)| row(key, page, &asset.optimum())).collect();
+    let mut assets = Vec::with_capacity(given.len());
+    let mut rows = Vec::with_capacity(given.len());
+    for (key, Given { speed, curve, benefit_per_second, cost }) in given {
+        let asset = Asset::new(curve, benefit_per_second, Unit::Second, cost)?;
+        rows.push(row(key, speed, benefit_per_second, cost, &asset.optimum()));
+        assets.push(asset);
+    }
     let population = Population::new(assets)?;
     if let Some(out) = &out {
         out.write(&rows)?;
@@ -104,7 +106,8 @@ fn unit(args: &IncomeArgs) -> Unit {
 
 fn single(args: &IncomeArgs) -> Result<Given> {
     let benefit = args.benefit.context("say what a right copy earns: --benefit 1/year")?;
-    Ok(Given { speed: speed(args)?, benefit_per_second: benefit.per_second, cost: args.cost })
+    let speed = speed(args)?;
+    Ok(Given { speed, curve: curve(args, speed)?, benefit_per_second: benefit.per_second, cost: args.cost })
 }
 
 fn speed(args: &IncomeArgs) -> Result<Speed> {
@@ -115,11 +118,22 @@ fn speed(args: &IncomeArgs) -> Result<Speed> {
     }
 }
 
+/// The bounds of a shape, told before any page is named.
+fn check_shape(decay: DecayArg, shape: f64) -> Result<()> {
+    let checked = match decay {
+        DecayArg::Exponential | DecayArg::Linear => Ok(()),
+        DecayArg::Weibull => Weibull::new(Rate::STATIC, shape).map(drop),
+        DecayArg::Lomax => Lomax::with_half_life(Period::of(1.0, Unit::Day)?, shape).map(drop),
+    };
+    checked.context("--shape")
+}
+
 fn curve(args: &IncomeArgs, speed: Speed) -> Result<Curve> {
     let shape = match (args.decay, args.shape) {
         (DecayArg::Exponential | DecayArg::Linear, Some(_)) => bail!("--shape is for weibull and lomax decay only"),
         (_, shape) => shape.unwrap_or(1.0),
     };
+    check_shape(args.decay, shape)?;
     Ok(match (args.decay, speed) {
         // A page that does not change is certain not to, whatever the shape.
         (_, Speed::Rate(Rate::STATIC)) => Box::new(Exponential::new(Rate::STATIC)),
@@ -166,24 +180,25 @@ fn read(path: &Path, args: &IncomeArgs) -> Result<Vec<(String, Given)>> {
             None => args.cost,
         };
         let speed = Speed::Rate(row.field(&rate, |text| Rate::parse(text, bare))?);
-        Ok(Given { speed, benefit_per_second, cost })
+        let curve = curve(args, speed).map_err(|error| row.wrong(&rate, &format!("{error:#}")))?;
+        Ok(Given { speed, curve, benefit_per_second, cost })
     })
 }
 
-fn row(key: &str, given: &Given, best: &Optimum) -> PageRow {
+fn row(key: String, speed: Speed, benefit_per_second: f64, cost: f64, best: &Optimum) -> PageRow {
     let verdict = match best.period {
         _ if best.is_futile() => "futile",
         Period::NEVER => "static",
         _ => "worth it",
     };
     PageRow {
-        page: key.to_owned(),
-        rate_per_day: match given.speed {
+        page: key,
+        rate_per_day: match speed {
             Speed::Rate(rate) => Some(rate.per_day()),
             Speed::HalfLife(_) => None,
         },
-        benefit_per_day: given.benefit_per_second * Unit::Day.seconds(),
-        cost: given.cost,
+        benefit_per_day: benefit_per_second * Unit::Day.seconds(),
+        cost,
         period_days: days(best.period),
         frequency_per_day: best.frequency.per_day(),
         freshness: best.freshness,
@@ -202,15 +217,12 @@ fn income_row(income: &Income) -> IncomeRow {
 }
 
 fn report<'a>(args: &IncomeArgs, population: &Population<Curve>, pages: &'a [PageRow]) -> Result<Report<'a>> {
-    let (on_budget, loss_on_budget) = match args.budget {
-        None => (None, None),
-        Some(budget) => (
-            Some(income_row(&population.on_budget(budget, Unit::Second)?)),
-            population.loss_on_budget(budget, Unit::Second)?,
-        ),
-    };
+    let best = population.optimum();
+    let on_budget = args.budget.map(|budget| population.on_budget(budget, Unit::Second)).transpose()?;
+    let loss_on_budget = on_budget.as_ref().and_then(|had| best.loss_with(had));
     let futile = pages.iter().filter(|row| row.verdict == "futile").count();
-    Ok(Report { best: income_row(&population.optimum()), futile, on_budget, loss_on_budget, pages })
+    let on_budget = on_budget.as_ref().map(income_row);
+    Ok(Report { best: income_row(&best), futile, on_budget, loss_on_budget, pages })
 }
 
 /// An amount per day, per `unit`.
@@ -297,28 +309,25 @@ fn budget_lines(report: &Report<'_>, unit: Unit) -> String {
 #[derive(Serialize)]
 struct Explanation {
     observed_frequency_per_day: f64,
-    benefit_cost_ratio_per_day: Option<f64>,
-    benefit_per_day: Option<f64>,
+    benefit_cost_ratio_per_day: f64,
+    benefit_per_day: f64,
 }
 
 fn explain(args: &IncomeArgs, frequency: Frequency) -> Result<()> {
     let ratio = explaining_benefit(&curve(args, speed(args)?)?, frequency)? * Unit::Day.seconds();
     let explanation = Explanation {
         observed_frequency_per_day: frequency.per_day(),
-        benefit_cost_ratio_per_day: finite(ratio),
-        benefit_per_day: finite(ratio * args.cost),
+        benefit_cost_ratio_per_day: ratio,
+        benefit_per_day: ratio * args.cost,
     };
     if args.output.json {
         return output::print_json(&explanation);
     }
     let unit = unit(args);
-    output::print(&match explanation.benefit_per_day {
-        Some(benefit) => format!(
-            "{} is the best frequency if a right copy earns {}: {} times the cost of a visit, per {unit}\n",
-            per(frequency.per_day(), unit),
-            per(benefit, unit),
-            number(ratio / Unit::Day.seconds() * unit.seconds()),
-        ),
-        None => "the page does not change: no benefit explains a visit\n".to_owned(),
-    })
+    output::print(&format!(
+        "{} is the best frequency if a right copy earns {}: {} times the cost of a visit, per {unit}\n",
+        per(frequency.per_day(), unit),
+        per(ratio * args.cost, unit),
+        number(ratio / Unit::Day.seconds() * unit.seconds()),
+    ))
 }

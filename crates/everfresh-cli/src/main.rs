@@ -7,6 +7,7 @@ mod args;
 mod freshness;
 mod generate;
 mod income;
+mod lines;
 mod output;
 mod plan;
 mod table;
@@ -45,7 +46,10 @@ fn refuse(error: &clap::Error) -> ExitCode {
     if error.kind() == ErrorKind::ValueValidation {
         let text = error.render().ansi().to_string();
         output::say(text.lines().next().unwrap_or_default());
-    } else if error.print().is_err() {
+    } else if error.use_stderr() {
+        output::say(error.render().ansi().to_string().trim_end());
+    } else if let Err(failure) = output::print(&error.render().ansi().to_string()) {
+        output::say(&format!("{}error:{:#} {failure:#}", args::ERROR, args::ERROR));
         return ExitCode::from(1);
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))

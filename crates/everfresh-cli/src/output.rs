@@ -39,7 +39,15 @@ fn machine(what: impl fmt::Display, error: impl fmt::Display) -> anyhow::Error {
 
 /// Prints to stdout; a reader that has seen enough (`| head`) is no failure.
 pub(crate) fn print(text: &str) -> Result<()> {
-    let mut stdout = anstream::stdout().lock();
+    finish(anstream::stdout().lock(), text)
+}
+
+/// Prints bytes as they are: a page may have any name, and terminals' marks in it are none of ours.
+fn print_raw(text: &str) -> Result<()> {
+    finish(io::stdout().lock(), text)
+}
+
+fn finish(mut stdout: impl Write, text: &str) -> Result<()> {
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(|error| machine("cannot write to stdout", error)),
@@ -50,7 +58,7 @@ pub(crate) fn print(text: &str) -> Result<()> {
 pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
     text.push('\n');
-    print(&text)
+    print_raw(&text)
 }
 
 /// An aligned table without lines: the first column to the left, the others to the right, as people read numbers.
@@ -153,7 +161,7 @@ pub(crate) struct OutFile {
 impl OutFile {
     pub(crate) fn new(path: &Path) -> Result<OutFile> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let format = match ending {
+        let format = match ending.to_lowercase().as_str() {
             "csv" => Format::Delimited(b','),
             "tsv" => Format::Delimited(b'\t'),
             "json" => Format::Json,

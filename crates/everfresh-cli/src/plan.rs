@@ -55,6 +55,7 @@ struct Report<'a> {
     /// With --cost: benefit less cost, per day.
     net_income_per_day: Option<f64>,
     given_up: usize,
+    given_up_weight_share: f64,
     static_pages: usize,
     allocations: Vec<TotalsRow>,
     pages: Vec<PageRow<'a>>,
@@ -158,7 +159,8 @@ fn time(text: &str) -> Option<f64> {
 
 /// `2h` read as two hours squared.
 fn squared_time(text: &str) -> Option<f64> {
-    let unit: Unit = text[text.find(char::is_alphabetic)?..].parse().ok()?;
+    let unit = text.trim_end_matches(char::is_alphabetic).len();
+    let unit: Unit = text[unit..].parse().ok()?;
     Some(time(text)? * unit.seconds())
 }
 
@@ -232,6 +234,7 @@ impl Outcome {
             price_days_squared: self.price_days().filter(|_| plan.terms().objective.time_power() == 2),
             net_income_per_day: self.net_income().map(|income| income / self.unit.seconds() * Unit::Day.seconds()),
             given_up: self.given_up(),
+            given_up_weight_share: 1.0 - plan.totals().kept.map_or(0.0, |kept| kept.weight_share),
             static_pages: self.count(|reason| *reason == Reason::Static),
             allocations: self.plans.iter().map(totals_row).collect(),
             pages,

@@ -1,19 +1,24 @@
 //! Reading a table of pages: every error names the file, the line, the column, the value and the bound.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::{Result, anyhow, bail};
 use csv::StringRecord;
+
+use crate::lines::{Lines, Noted};
 
 /// A delimited table with a header, being read.
 pub(crate) struct Table {
     name: String,
     header: StringRecord,
-    reader: csv::Reader<Box<dyn Read>>,
+    reader: csv::Reader<Noted>,
+    lines: Rc<RefCell<Lines>>,
 }
 
 /// The place of a column, and its name for messages.
@@ -38,12 +43,14 @@ impl Table {
         }
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| anyhow!("cannot open `{name}`: {error}"))?;
-        let delimiter = if path.extension().is_some_and(|ending| ending == "tsv") { b'\t' } else { b',' };
+        let delimiter =
+            if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("tsv")) { b'\t' } else { b',' };
         Table::read(&name, delimiter, Box::new(file))
     }
 
     /// Reads from anything; `name` stands for it in messages.
     pub(crate) fn read(name: &str, delimiter: u8, source: Box<dyn Read>) -> Result<Table> {
+        let (source, lines) = Noted::new(source);
         // The number of fields is checked here, to say it better.
         let mut reader =
             csv::ReaderBuilder::new().delimiter(delimiter).trim(csv::Trim::All).flexible(true).from_reader(source);
@@ -51,7 +58,7 @@ impl Table {
         if header.is_empty() {
             bail!("{name}: the table is empty: it needs a header line such as `page,rate`");
         }
-        Ok(Table { name: name.to_owned(), header, reader })
+        Ok(Table { name: name.to_owned(), header, reader, lines })
     }
 
     /// A column that must be there.
@@ -85,7 +92,7 @@ impl Table {
         let mut seen: HashMap<String, u64> = HashMap::new();
         let mut record = StringRecord::new();
         while self.reader.read_record(&mut record).map_err(|error| self.broken(&error))? {
-            let line = record.position().map_or(0, csv::Position::line);
+            let line = self.line_of(record.position());
             let row = Row { table: &self.name, line, record: &record };
             if record.len() != self.header.len() {
                 bail!("{}:{line}: expected {} fields, got {}", self.name, self.header.len(), record.len());
@@ -108,10 +115,13 @@ impl Table {
         Ok(rows)
     }
 
+    fn line_of(&self, position: Option<&csv::Position>) -> u64 {
+        self.lines.borrow_mut().line_of(position.map_or(0, csv::Position::byte))
+    }
+
     /// The place and the reason of what the reader could not read.
     fn broken(&self, error: &csv::Error) -> anyhow::Error {
-        let line = error.position().map_or_else(String::new, |position| format!(":{}", position.line()));
-        anyhow!("{}{line}: {}", self.name, plain(error))
+        anyhow!("{}:{}: {}", self.name, self.line_of(error.position()), plain(error))
     }
 }
 

@@ -204,6 +204,19 @@ fn stdin_is_a_table() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["pages"][0]["page"], "a, b");
     near(&report["pages"][0]["frequency_per_day"], 1.0);
+    for (table, said) in [
+        ("page,rate\r\na,1\r\nb,2\r\nc,-5\r\n", "stdin:4: column `rate`"),
+        ("page,rate\na,1\n\n\nb,-5\n", "stdin:5: column `rate`"),
+        ("page,rate\r\na,1\r\na,1\r\n", "stdin:3: column `page`: `a` is there twice, first on line 2"),
+        ("page,rate\n\"a\nb\",1\nc,-1\n", "stdin:4: column `rate`"),
+    ] {
+        let output = pipe(&["plan", "-", "--budget", "1/day"], table);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(said), "{table:?}: {error}");
+    }
+    let output = pipe(&["plan", "-", "--budget", "1/day", "--json"], "page,rate\na\u{7f}b,1\nab,1\n");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["pages"][0]["page"], "a\u{7f}b");
     let output = pipe(&["plan", "-", "--budget", "1/day"], "page,rate\na,-1\n");
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();

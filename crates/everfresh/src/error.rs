@@ -94,5 +94,6 @@ pub(crate) fn magnitude_or_zero(what: &'static str, value: f64) -> Result<f64> {
 
 /// A number from zero up, below infinity.
 pub(crate) fn not_negative(what: &'static str, value: f64) -> Result<f64> {
-    within(what, value, Bound::Included(0.0), Bound::Excluded(f64::INFINITY), "at least 0 and finite")
+    // Adding zero takes the sign off a negative zero, whose reciprocal would be minus infinity.
+    Ok(within(what, value, Bound::Included(0.0), Bound::Excluded(f64::INFINITY), "at least 0 and finite")? + 0.0)
 }

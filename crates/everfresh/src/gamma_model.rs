@@ -56,7 +56,7 @@ impl GammaModel {
 
     /// Mean age in periods when every page is visited equally often.
     pub fn uniform_age_in_periods(self, r: f64) -> Result<f64> {
-        not_negative("frequency ratio", r)?;
+        crate::error::magnitude_or_zero("frequency ratio", r)?;
         let l = (r * self.delta_squared).ln_1p();
         if l < f64::MIN_POSITIVE {
             return Ok(Order::Fixed.age_in_periods(r));

@@ -90,8 +90,8 @@ impl<C: DivergenceCurve> Asset<C> {
 
 /// The benefit per second and per cost of a visit that makes an observed frequency the best: `B/C = 1/U(1/f)`.
 ///
-/// RN15 section 6 asks it of a page that a search engine visits 75 times a day. Infinite where more visits gain nothing,
-/// an error where the frequency is zero: no visits say nothing of the benefit.
+/// RN15 section 6 asks it of a page that a search engine visits 75 times a day. An error where no benefit explains the
+/// frequency: no visits at all; a page that does not diverge in that time; visits so rare that each gains all it can.
 ///
 /// ```
 /// use everfresh::curve::Exponential;
@@ -104,7 +104,16 @@ impl<C: DivergenceCurve> Asset<C> {
 /// ```
 pub fn explaining_benefit(curve: &impl DivergenceCurve, frequency: Frequency) -> Result<f64> {
     positive("observed frequency", frequency.per_second())?;
-    Ok(curve.utility(frequency.period()).recip())
+    let utility = curve.utility(frequency.period());
+    let refuse =
+        |why: &str| Err(Error::Inconsistent(format!("no benefit makes {frequency} the best frequency: {why}")));
+    if utility.recip().is_infinite() {
+        return refuse("copy and source do not differ after so short a time");
+    }
+    if utility >= curve.ceiling() {
+        return refuse("so late a visit gains no more than a later one, so that none at all is better");
+    }
+    Ok(utility.recip())
 }
 
 /// What a population of pages earns, visited in some way.
@@ -118,6 +127,14 @@ pub struct Income {
     pub spending_per_second: f64,
     /// Benefit less cost, per second.
     pub net_income_per_second: f64,
+}
+
+impl Income {
+    /// The share of this income that is lost by having `other` instead; nothing where there is no income to lose.
+    pub fn loss_with(&self, other: &Income) -> Option<f64> {
+        let best = self.net_income_per_second;
+        (best > 0.0).then(|| 1.0 - other.net_income_per_second / best)
+    }
 }
 
 /// Many pages of one business.
@@ -150,7 +167,9 @@ impl<C: DivergenceCurve> Population<C> {
         self.visited(vec![frequency; self.assets.len()])
     }
 
-    /// A fixed budget of cost per `per`, spent whole and in the best way (the short-term optimum, CGM03).
+    /// A fixed budget of cost per `per`, spent in the best way (the short-term optimum, CGM03).
+    ///
+    /// It is spent whole, but for curves that start level: there visits beyond some frequency gain nothing.
     pub fn on_budget(&self, budget: f64, per: Unit) -> Result<Income> {
         let per_second = magnitude("budget per second", positive("budget", budget)? / per.seconds())?;
         let (_, frequencies) = spend(per_second, self);
@@ -161,9 +180,7 @@ impl<C: DivergenceCurve> Population<C> {
     ///
     /// Nothing where no page is worth a visit: there is no income to lose a share of.
     pub fn loss_on_budget(&self, budget: f64, per: Unit) -> Result<Option<f64>> {
-        let best = self.optimum().net_income_per_second;
-        let had = self.on_budget(budget, per)?.net_income_per_second;
-        Ok((best > 0.0).then(|| 1.0 - had / best))
+        Ok(self.optimum().loss_with(&self.on_budget(budget, per)?))
     }
 
     fn visited(&self, frequencies: Vec<Frequency>) -> Income {

@@ -46,6 +46,13 @@ pub fn best_split(intervals: &[u32], visits: u32) -> Result<Vec<u32>> {
         return Err(Error::Empty("cannot split visits over no pages"));
     }
     intervals.iter().try_for_each(|&n| check(n))?;
+    if visits > MOST_VISITS {
+        return Err(Error::OutOfBounds {
+            what: "number of visits",
+            bound: "at most 1000000",
+            value: f64::from(visits),
+        });
+    }
     let mut split = vec![0u32; intervals.len()];
     for _ in 0..visits {
         // The gain of one more visit is 1/(2λ(q+1)(q+2)) with q visits in each interval already: least divisor first.
@@ -59,6 +66,9 @@ pub fn best_split(intervals: &[u32], visits: u32) -> Result<Vec<u32>> {
     }
     Ok(split)
 }
+
+/// The most visits that are split: they are given away one by one.
+pub const MOST_VISITS: u32 = 1_000_000;
 
 fn check(intervals: u32) -> Result<()> {
     if intervals == 0 {
@@ -89,6 +99,8 @@ mod tests {
     fn nothing_to_split_is_an_error() {
         assert_eq!(best_split(&[], 3).unwrap_err().to_string(), "cannot split visits over no pages");
         assert_eq!(best_split(&[0], 3).unwrap_err().to_string(), "number of intervals must be at least 1, got 0");
+        let many = best_split(&[9, 1], u32::MAX).unwrap_err().to_string();
+        assert_eq!(many, "number of visits must be at most 1000000, got 4294967295");
         assert_eq!(benefit(0, 3).unwrap_err().to_string(), "number of intervals must be at least 1, got 0");
     }
 }

@@ -199,8 +199,7 @@ impl Frequency {
 
     /// `visits` per `unit`; at least 0 and finite.
     pub fn per(visits: f64, unit: Unit) -> Result<Frequency> {
-        crate::error::not_negative("frequency", visits)?;
-        Ok(Frequency(visits / unit.seconds()))
+        Ok(Frequency(crate::error::not_negative("frequency", visits)? / unit.seconds()))
     }
 
     /// A frequency that the library computed, per second.
@@ -244,7 +243,7 @@ impl Period {
     /// ```
     pub fn of(length: f64, unit: Unit) -> Result<Period> {
         within("period", length, Bound::Included(0.0), Bound::Unbounded, "at least 0")?;
-        Ok(Period(length * unit.seconds()))
+        Ok(Period(length * unit.seconds() + 0.0))
     }
 
     /// A period that the library computed, in seconds.
@@ -423,6 +422,7 @@ fn parse_period(what: &'static str, text: &str, bare: Option<Unit>) -> Result<f6
         (None, Ok((value, ""))) => return Err(unreadable(format!("it has no unit of time: write `{value}days`"))),
         _ => span(trimmed).map_err(unreadable)?,
     };
+    let seconds = seconds + 0.0;
     within(what, seconds, Bound::Included(0.0), Bound::Excluded(f64::INFINITY), "at least 0 and finite, or `never`")
 }
 
@@ -565,6 +565,9 @@ mod tests {
     #[test]
     fn a_static_page_never_visited_has_no_expected_changes() {
         assert_eq!(Rate::STATIC * Period::NEVER, 0.0);
+        let negative_zero: Frequency = "-0/day".parse().unwrap();
+        assert_eq!(negative_zero.period(), Period::NEVER);
+        assert!("-0s".parse::<Period>().unwrap().frequency() > Frequency::NEVER);
         assert_eq!(Rate::STATIC / Frequency::NEVER, 0.0);
         assert_eq!(Rate::per(1.0, Unit::Day).unwrap() / Frequency::NEVER, f64::INFINITY);
     }

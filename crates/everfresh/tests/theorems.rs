@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use everfresh::curve::{DivergenceCurve, Exponential, Linear, Lomax, Weibull};
+use everfresh::curve::{DivergenceCurve, Exponential, Linear, Lomax, Observed, Weibull};
 use everfresh::income::{Asset, Population};
 use everfresh::plan::Reason;
 use everfresh::{Allocation, Frequency, Objective, Order, Page, Period, Plan, Price, Rate, Terms, Unit};
@@ -247,6 +247,56 @@ proptest! {
         let other = population.on_budget(per_day * factor, Unit::Day).unwrap();
         prop_assert!((other.spending_per_second / best.spending_per_second / factor - 1.0).abs() < 1e-12);
         prop_assert!(other.net_income_per_second <= best.net_income_per_second * (1.0 + 1e-12));
+    }
+}
+
+/// OP08's lower bounds start level: before the first point a visit gains nothing, and no budget buys one.
+#[test]
+fn a_budget_beyond_what_gains_is_not_spent() {
+    let day = |n: f64| Period::of(n, Unit::Day).unwrap();
+    for points in [[(day(1.0), 0.0), (day(2.0), 1.0)], [(day(1.0), 0.0), (day(1.0), 1.0)]] {
+        for cost in [0.1, 1.0] {
+            let curve = Observed::new(&points).unwrap();
+            let population = Population::new(vec![Asset::new(curve, 1.0, Unit::Day, cost).unwrap()]).unwrap();
+            let income = population.on_budget(5.0, Unit::Day).unwrap();
+            assert!((income.visits.per_day() - 1.0).abs() < 1e-6, "{income:?}");
+            let income = population.on_budget(0.3 * cost, Unit::Day).unwrap();
+            assert!((income.spending_per_second * Unit::Day.seconds() - 0.3 * cost).abs() < 1e-12, "{income:?}");
+        }
+    }
+    assert_eq!(Observed::new(&[(day(1.0), 0.5)]).unwrap().period(f64::NAN), Period::ZERO);
+    // So many visits gain less than the smallest number; they are not made.
+    let steep = Weibull::new(per_day(1.0), 50.0).unwrap();
+    let population = Population::new(vec![Asset::new(steep, 1.0, Unit::Day, 1.0).unwrap()]).unwrap();
+    assert!(population.on_budget(1e7, Unit::Day).unwrap().visits.per_day().is_finite());
+}
+
+#[test]
+fn only_frequencies_that_can_be_best_are_explained() {
+    let explain = |curve: &dyn DivergenceCurve, frequency: &str| {
+        everfresh::income::explaining_benefit(&curve, frequency.parse().unwrap()).map_err(|error| error.to_string())
+    };
+    let linear = Linear::new(per_day(1.0));
+    assert!(explain(&linear, "1.1/day").is_ok());
+    assert!(
+        explain(&linear, "0.5/day").unwrap_err().starts_with("no benefit makes 3.5/week the best frequency: so late")
+    );
+    let constant = Exponential::new(Rate::STATIC);
+    assert!(explain(&constant, "1/day").unwrap_err().contains("do not differ after so short a time"));
+    assert!(explain(&linear, "never").unwrap_err().contains("observed frequency must be positive"));
+}
+
+/// A page at the edge of being given up is a wall for the solver: the price is right even when the search starts there.
+#[test]
+fn prices_are_right_for_one_page() {
+    for rate in 1..200 {
+        for order in Order::ALL {
+            let page = Page::new(per_day(f64::from(rate)));
+            let by_budget = plan(&[page], Objective::Freshness, order, Allocation::Optimal, 100.0);
+            let ratio = f64::from(rate) / 100.0;
+            let price = order.utility(Objective::Freshness, ratio) / page.rate().per_second();
+            assert!((by_budget.price().unwrap() / price - 1.0).abs() < 1e-12, "{rate} {order:?}");
+        }
     }
 }
 

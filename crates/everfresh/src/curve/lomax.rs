@@ -1,7 +1,8 @@
 use super::DivergenceCurve;
-use crate::error::{Result, positive};
+use crate::error::{Result, positive, within};
 use crate::numeric::exp_difference;
 use crate::units::{Period, Rate, Unit};
+use std::ops::Bound;
 
 /// Staleness when the rate itself is Gamma(α, β): `D(t) = 1 - (1 + t/β)^-α` (CGM99 section 5.1).
 ///
@@ -30,7 +31,8 @@ pub struct Lomax {
 impl Lomax {
     /// The curve for a rate distributed as Gamma(`alpha`, `beta`); the mean rate α/β must be a legal rate.
     pub fn new(alpha: f64, beta: Period) -> Result<Self> {
-        let (alpha, beta) = (positive("shape alpha", alpha)?, positive("time beta", beta.seconds())?);
+        within("shape alpha", alpha, Bound::Included(1e-12), Bound::Included(1e20), "between 1e-12 and 1e20")?;
+        let beta = positive("time beta", beta.seconds())?;
         Rate::per(alpha / beta, Unit::Second)?;
         Ok(Lomax { alpha, beta })
     }

@@ -102,39 +102,45 @@ pub trait DivergenceCurve {
     }
 }
 
-impl<C: DivergenceCurve + ?Sized> DivergenceCurve for Box<C> {
-    fn divergence(&self, elapsed: Period) -> f64 {
-        (**self).divergence(elapsed)
-    }
+/// A pointer to a curve is a curve.
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<C: DivergenceCurve + ?Sized> DivergenceCurve for $pointer {
+            fn divergence(&self, elapsed: Period) -> f64 {
+                (**self).divergence(elapsed)
+            }
 
-    fn slope(&self, elapsed: Period) -> f64 {
-        (**self).slope(elapsed)
-    }
+            fn slope(&self, elapsed: Period) -> f64 {
+                (**self).slope(elapsed)
+            }
 
-    fn area(&self, elapsed: Period) -> f64 {
-        (**self).area(elapsed)
-    }
+            fn area(&self, elapsed: Period) -> f64 {
+                (**self).area(elapsed)
+            }
 
-    fn utility(&self, elapsed: Period) -> f64 {
-        (**self).utility(elapsed)
-    }
+            fn utility(&self, elapsed: Period) -> f64 {
+                (**self).utility(elapsed)
+            }
 
-    fn ceiling(&self) -> f64 {
-        (**self).ceiling()
-    }
+            fn ceiling(&self) -> f64 {
+                (**self).ceiling()
+            }
 
-    fn period(&self, utility: f64) -> Period {
-        (**self).period(utility)
-    }
+            fn period(&self, utility: f64) -> Period {
+                (**self).period(utility)
+            }
 
-    fn mean_divergence(&self, period: Period) -> f64 {
-        (**self).mean_divergence(period)
-    }
+            fn mean_divergence(&self, period: Period) -> f64 {
+                (**self).mean_divergence(period)
+            }
 
-    fn mean_freshness(&self, period: Period) -> f64 {
-        (**self).mean_freshness(period)
-    }
+            fn mean_freshness(&self, period: Period) -> f64 {
+                (**self).mean_freshness(period)
+            }
+        }
+    )*};
 }
+forward!(Box<C>, &C);
 
 /// The period of a curve whose utility is `kernel(λt)/λ^power`, by the kernel's inverse.
 fn period_by_inverse(rate: Rate, utility: f64, ceiling: f64, power: i32, inverse: fn(f64) -> f64) -> Period {

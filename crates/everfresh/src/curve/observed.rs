@@ -128,7 +128,7 @@ impl DivergenceCurve for Observed {
     }
 
     fn period(&self, utility: f64) -> Period {
-        if utility <= 0.0 {
+        if utility.is_nan() || utility <= 0.0 {
             return Period::ZERO;
         }
         if utility >= self.ceiling() {

@@ -138,7 +138,11 @@ impl Scroll {
 
 impl DivergenceCurve for Scroll {
     fn divergence(&self, elapsed: Period) -> f64 {
-        if self.rate * elapsed == f64::INFINITY { self.most() } else { self.sum(elapsed, |tail| tail.at_least) }
+        if self.rate * elapsed == f64::INFINITY {
+            self.most()
+        } else {
+            self.sum(elapsed, |tail| tail.at_least).min(self.most())
+        }
     }
 
     fn slope(&self, elapsed: Period) -> f64 {

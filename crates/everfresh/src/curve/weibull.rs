@@ -69,6 +69,6 @@ impl DivergenceCurve for Weibull {
             return 0.0;
         }
         // Where z has underflowed, nothing has decayed.
-        if z < 1e-300 { 1.0 } else { gamma_lower(self.shape.recip(), z) / (self.shape * r) }
+        if z < 1e-300 { 1.0 } else { (gamma_lower(self.shape.recip(), z) / (self.shape * r)).min(1.0) }
     }
 }

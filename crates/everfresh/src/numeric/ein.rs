@@ -27,7 +27,7 @@ fn series(r: f64) -> f64 {
         power *= -r / k;
         let term = power / k;
         total += term;
-        if term.abs() <= f64::EPSILON * 1e-2 * total {
+        if term.abs() <= f64::EPSILON * 1e-2 * total.abs() {
             return total;
         }
         k += 1.0;

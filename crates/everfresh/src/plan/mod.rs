@@ -8,6 +8,7 @@
 //! `f = λ / u^-1(y)`, and never where y reaches the ceiling of u: the page is given up.
 
 mod price;
+pub mod stream;
 
 use price::Funding;
 pub use price::Price;

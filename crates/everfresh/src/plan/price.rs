@@ -108,6 +108,10 @@ pub(crate) fn spend(budget: f64, demand: &impl Demand) -> (f64, Vec<f64>) {
         Evaluation { value: spent.recip(), elasticity: fall / spent }
     });
     let frequencies = |price: f64| (0..demand.len()).map(move |page| demand.response(page, price).frequency);
+    // Curves that start level gain nothing from visits beyond some frequency: then all of the budget cannot be spent.
+    if price < f64::MIN_POSITIVE {
+        return (0.0, frequencies(f64::MIN_POSITIVE).collect());
+    }
     let spent = spending(price).0;
     if (spent / budget - 1.0).abs() < 1e-14 {
         return (price, frequencies(price).collect());

@@ -10,6 +10,10 @@
 //! what a plan evaluates per page: a page of weight w and visit cost c at price T is visited with
 //! `f = λ / g^-1(T c λ / w)`.
 
+mod table;
+
+pub use table::Reciprocal;
+
 use crate::numeric::{Evaluation, Phi, solve};
 
 /// `g(r) = 1 - (1+r) e^-r`: the utility of a visit for freshness, times λ (CGM03 section 5.3: `∂F/∂f = g(r)/λ`).

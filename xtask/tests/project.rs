@@ -1,4 +1,4 @@
-//! The rules of the project hold, and its pictures are the ones that the code draws.
+//! The rules of the project hold, its pictures are the ones that the code draws, and its benchmark runs.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,4 +14,11 @@ fn the_pictures_are_current() {
         let kept = std::fs::read_to_string(xtask::root().join(path)).unwrap();
         assert!(kept == picture, "{path} is not what the code draws: run `cargo xtask figures`");
     }
+}
+
+/// The benchmark runs, and its plan spends the budget; what it measures here means nothing.
+#[test]
+fn the_benchmark_runs() {
+    let text = xtask::bench::run(xtask::bench::Options { pages: 20_000, rival_pages: 0, runs: 1 }).unwrap();
+    assert!(text.contains("spent 1.000000000") || text.contains("spent 0.999999999"), "{text}");
 }

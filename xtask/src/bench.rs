@@ -1,0 +1,148 @@
+//! `cargo xtask bench plan`: pages per second of the streaming solver, beside the machine's bound and a rival.
+//!
+//! One canonical workload: lognormal rates, Zipf weights, a budget of one visit per page in ten days, freshness. Absolute
+//! times mean little on a shared machine; the ratios are measured in the same run.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use everfresh::Objective;
+use everfresh::plan::stream::{Columns, Outcome, plan};
+use rand::SeedableRng;
+use rand_distr::{Distribution, LogNormal, Zipf};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rayon::prelude::*;
+
+/// What to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many pages.
+    pub pages: usize,
+    /// How many of them the rival gets, which is slow; none leaves it out.
+    pub rival_pages: usize,
+    /// The best of so many runs counts.
+    pub runs: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { pages: 100_000_000, rival_pages: 1_000_000, runs: 3 }
+    }
+}
+
+const SEED: u64 = 7;
+const BUDGET_PER_PAGE: f64 = 0.1;
+
+struct Workload {
+    rate: Vec<f64>,
+    weight: Vec<f64>,
+}
+
+/// Rates around one in ten days over some decades, and weights as page ranks have them. The chunks have their own seeds,
+/// so that the same pages come out whatever the number of threads.
+fn workload(pages: usize) -> Result<Workload> {
+    const CHUNK: usize = 1 << 16;
+    let rates = LogNormal::new(-2.3, 2.0)?;
+    let ranks = Zipf::new(1e6, 1.0)?;
+    let mut rate = vec![0.0; pages];
+    let mut weight = vec![0.0; pages];
+    let chunks = rate.par_chunks_mut(CHUNK).zip(weight.par_chunks_mut(CHUNK)).enumerate();
+    chunks.for_each(|(i, (rate, weight))| {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED + i as u64);
+        rate.fill_with(|| rates.sample(&mut rng));
+        weight.fill_with(|| 1.0 / ranks.sample(&mut rng));
+    });
+    Ok(Workload { rate, weight })
+}
+
+/// Measures and returns what to print.
+pub fn run(options: Options) -> Result<String> {
+    let Options { pages, runs, .. } = options;
+    let work = workload(pages)?;
+    let budget = BUDGET_PER_PAGE * pages as f64;
+    let mut out = vec![0.0; pages];
+    let mut text = format!("planning {pages} pages (lognormal rates, Zipf weights, seed {SEED}), best of {runs}\n\n");
+    let _ = writeln!(text, "threads   million pages/s   copy bound   share of the bound");
+    let mut best = (f64::INFINITY, None);
+    for threads in [1, 2] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+        let (ours, bound, outcome) = pool.install(|| measure(&work, budget, &mut out, runs))?;
+        let speed = |seconds: f64| pages as f64 / seconds / 1e6;
+        let _ = writeln!(text, "{threads:>7} {:>17.1} {:>12.1} {:>20.2}", speed(ours), speed(bound), bound / ours);
+        best = (ours, Some(outcome));
+    }
+    let (seconds, Some(outcome)) = best else { bail!("nothing was measured") };
+    let _ = writeln!(text, "\nprice {:.9} days, spent {:.12} of the budget", outcome.price, outcome.spent / budget);
+    let hash = out.iter().fold(0u64, |hash, f| hash.rotate_left(5) ^ f.to_bits());
+    let _ = writeln!(text, "result {hash:016x}");
+    if options.rival_pages > 0 {
+        let (rival, price) = rival(&work, options.rival_pages)?;
+        let per_page = (rival / options.rival_pages as f64) / (seconds / pages as f64);
+        let _ = writeln!(
+            text,
+            "\nrival (NumPy, SciPy lambertw, bisection, {} pages): {per_page:.0} times the time per page",
+            options.rival_pages
+        );
+        let _ = writeln!(text, "its price on its pages: {price:.9} days");
+    }
+    Ok(text)
+}
+
+/// The best times of the solver and of a pass that reads and writes the same bytes.
+fn measure(work: &Workload, budget: f64, out: &mut [f64], runs: usize) -> Result<(f64, f64, Outcome)> {
+    let columns = Columns { rate: &work.rate, weight: Some(&work.weight), cost: None };
+    let (mut ours, mut bound) = (f64::INFINITY, f64::INFINITY);
+    let mut outcome = None;
+    for _ in 0..runs.max(1) {
+        let start = Instant::now();
+        let pass = out.par_chunks_mut(1 << 20).zip(work.rate.par_chunks(1 << 20).zip(work.weight.par_chunks(1 << 20)));
+        pass.for_each(|(out, (rate, weight))| {
+            out.iter_mut().zip(rate.iter().zip(weight)).for_each(|(out, (rate, weight))| *out = rate + weight);
+        });
+        bound = bound.min(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        outcome = Some(plan(columns, Objective::Freshness, budget, out)?);
+        ours = ours.min(start.elapsed().as_secs_f64());
+    }
+    Ok((ours, bound, outcome.context("no run")?))
+}
+
+/// Seconds that the rival takes for the first pages, and its price. It gets a virtual environment of its own.
+fn rival(work: &Workload, pages: usize) -> Result<(f64, f64)> {
+    let root = crate::root();
+    let folder = root.join("target/bench");
+    std::fs::create_dir_all(&folder)?;
+    let python = folder.join("venv/bin/python");
+    if !python.exists() {
+        command(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
+        command(Command::new(&python).args(["-m", "pip", "install", "--quiet", "numpy", "scipy"]))?;
+    }
+    let pages = pages.min(work.rate.len());
+    let (rates, weights) = (folder.join("rates.f64"), folder.join("weights.f64"));
+    write_column(&rates, &work.rate[..pages])?;
+    write_column(&weights, &work.weight[..pages])?;
+    let budget = BUDGET_PER_PAGE * pages as f64;
+    let script = root.join("bench/rivals/plan.py");
+    let said = command(Command::new(&python).arg(script).arg(rates).arg(weights).arg(budget.to_string()))?;
+    let mut numbers = said.split_whitespace().map(str::parse);
+    let (Some(Ok(seconds)), Some(Ok(price))) = (numbers.next(), numbers.next()) else {
+        bail!("the rival said `{said}`")
+    };
+    Ok((seconds, price))
+}
+
+fn write_column(path: &Path, column: &[f64]) -> Result<()> {
+    let bytes: Vec<u8> = column.iter().flat_map(|x| x.to_le_bytes()).collect();
+    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn command(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

@@ -1,11 +1,11 @@
-//! The optimal plan for columns of any length, in three passes at about the speed of memory.
+//! The optimal plan for columns of any length, in three passes.
 //!
 //! At price T a page is visited with `f = λ / u^-1(T y)`, `y = c λ^p / w`: the whole demand depends on the pages only through
 //! the distribution of y, weighted with `c λ`. So
 //!
 //! 1. one pass gathers that distribution in a [`Histogram`] of log y, in which the price is a root of a function of one
 //!    number, found in microseconds however many pages there are;
-//! 2. one pass spends at that price exactly and corrects it;
+//! 2. one pass at that price sums what is spent and its slope, and corrects the price;
 //! 3. one pass writes the frequencies, and checks what they spend.
 //!
 //! Chunks of fixed size are added up in their order: the result does not depend on the number of threads. It equals
@@ -102,10 +102,10 @@ pub fn plan(columns: Columns<'_>, objective: Objective, budget: f64, frequencies
 ///
 /// Spending is smooth in the price but for the pages that are about to be given up, whose frequency falls off a cliff.
 /// The smooth part is followed along its slope; those few pages are kept one by one.
-#[derive(Default)]
 struct Polish {
-    objective: Option<Objective>,
+    table: &'static Reciprocal,
     price: f64,
+    /// What the pages that are not on the cliff spend, and how much less per ln price.
     smooth: f64,
     fall: f64,
     /// (mass, y) of the pages on the cliff.
@@ -116,6 +116,10 @@ struct Polish {
 const NEAR: f64 = 1.0 / 512.0;
 
 impl Polish {
+    fn new(objective: Objective, price: f64) -> Self {
+        Polish { table: Reciprocal::of(objective), price, smooth: 0.0, fall: 0.0, cliff: Vec::new() }
+    }
+
     fn spent(&self) -> f64 {
         self.around(self.price).0
     }
@@ -125,11 +129,10 @@ impl Polish {
         // The smooth part as the power law that has its value and slope.
         let power = if self.smooth > 0.0 { self.fall / self.smooth } else { 0.0 };
         let smooth = self.smooth * (self.price / price).powf(power);
-        let table = Reciprocal::of(self.objective.unwrap_or(Objective::Freshness));
         let (mut spent, mut fall) = (Sum::default(), smooth * power);
         spent.add(smooth);
         for (mass, y) in &self.cliff {
-            let (value, falls) = table.with_fall(price * y);
+            let (value, falls) = self.table.with_fall(price * y);
             spent.add(mass * value);
             fall += mass * falls;
         }
@@ -271,7 +274,7 @@ impl<'a> Columns<'a> {
 
     /// What all pages tell of a price, the chunks in their order.
     fn polish(self, objective: Objective, price: f64) -> Polish {
-        let mut whole = Polish { objective: Some(objective), price, ..Polish::default() };
+        let mut whole = Polish::new(objective, price);
         let parts: Vec<Polish> =
             self.chunks().map(|chunk| by_power!(objective, chunk.polish_chunk(objective, price))).collect();
         for part in parts {
@@ -281,9 +284,8 @@ impl<'a> Columns<'a> {
     }
 
     fn polish_chunk<const SQUARED: bool>(self, objective: Objective, price: f64) -> Polish {
-        let table = Reciprocal::of(objective);
+        let Polish { table, mut smooth, mut fall, mut cliff, .. } = Polish::new(objective, price);
         let has_cliff = objective.ceiling().is_finite();
-        let (mut smooth, mut fall, mut cliff) = (0.0, 0.0, Vec::new());
         self.each(|_, rate, weight, cost| {
             if rate == 0.0 {
                 return;
@@ -297,7 +299,7 @@ impl<'a> Columns<'a> {
             smooth += mass * value;
             fall += mass * falls;
         });
-        Polish { objective: Some(objective), price, smooth, fall, cliff }
+        Polish { table, price, smooth, fall, cliff }
     }
 
     /// What the pages of a chunk spend at a price.

@@ -69,8 +69,8 @@ Examples:
   everfresh plan pages.csv --cost 0.002 --json         weights are benefits per day
   cat pages.csv | everfresh plan - --budget 1/min --rate-column changes --unit week
 
-The table is CSV (TSV if the file ends in .tsv) with a header: page,rate[,weight][,cost].
-A rate without a unit is per --unit.";
+The table is CSV (TSV if the file ends in .tsv) with a header:
+page,rate[,weight][,cost][,min_period][,max_period]. A rate without a unit is per --unit, a period without one in it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = PLAN_EXAMPLES)]
@@ -97,6 +97,12 @@ pub(crate) struct PlanArgs {
     /// The column of weights [default: `weight` if there is one, else all 1]
     #[arg(long, value_name = "NAME")]
     pub weight_column: Option<String>,
+    /// The column of the shortest times between visits [default: `min_period` if there is one]; an empty field is no bound
+    #[arg(long, value_name = "NAME")]
+    pub min_period_column: Option<String>,
+    /// The column of the longest times between visits, which are promises [default: `max_period` if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub max_period_column: Option<String>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::{PlanArgs, PriceArgs, Word};
 use crate::output::{self, Grid, OutFile, count, days, finite, number, percent};
-use crate::table::Table;
+use crate::table::{Column, Table};
 
 /// CGM03 example 5.4: the table that `--example` plans.
 const EXAMPLE: &str = "page,rate\ne1,1/day\ne2,2/day\ne3,3/day\ne4,4/day\ne5,5/day\n";
@@ -112,6 +112,8 @@ fn pages(table: Table, args: &PlanArgs) -> Result<Vec<(String, Page)>> {
     let rate = table.column(&args.columns.rate_column)?;
     let weight = table.optional_column(args.weight_column.as_deref(), "weight")?;
     let cost = table.optional_column(args.columns.cost_column.as_deref(), "cost")?;
+    let min_period = table.optional_column(args.min_period_column.as_deref(), "min_period")?;
+    let max_period = table.optional_column(args.max_period_column.as_deref(), "max_period")?;
     let bare = args.columns.unit.or(Some(Unit::Day));
     table.rows(&page, |row| {
         let mut page = Page::new(row.field(&rate, |text| Rate::parse(text, bare))?);
@@ -123,7 +125,15 @@ fn pages(table: Table, args: &PlanArgs) -> Result<Vec<(String, Page)>> {
             let value = row.number(column)?;
             page = row.field(column, |_| page.with_cost(value))?;
         }
-        Ok(page)
+        let bound = |column: &Option<Column>, none: Period| match column {
+            Some(column) if !row.text(column).is_empty() => row.field(column, |text| Period::parse(text, bare)),
+            _ => Ok(none),
+        };
+        let (min, max) = (bound(&min_period, Period::ZERO)?, bound(&max_period, Period::NEVER)?);
+        match max_period.as_ref().or(min_period.as_ref()) {
+            Some(column) => row.field(column, |_| page.with_periods(min, max)),
+            None => Ok(page),
+        }
     })
 }
 
@@ -171,6 +181,8 @@ fn reason(entry: &Entry) -> &'static str {
         Reason::Weightless => "weightless",
         Reason::TooExpensive { .. } => "given up",
         Reason::NothingSpent => "nothing spent",
+        Reason::AtMaxPeriod => "at max_period",
+        Reason::AtMinPeriod => "at min_period",
     }
 }
 
@@ -230,8 +242,8 @@ impl Outcome {
             objective: plan.terms().objective.word(),
             order: plan.terms().order.word(),
             allocation: plan.terms().allocation.word(),
-            price_days: self.price_days().filter(|_| plan.terms().objective.time_power() == 1),
-            price_days_squared: self.price_days().filter(|_| plan.terms().objective.time_power() == 2),
+            price_days: self.price_days().and_then(finite).filter(|_| plan.terms().objective.time_power() == 1),
+            price_days_squared: self.price_days().and_then(finite).filter(|_| plan.terms().objective.time_power() == 2),
             net_income_per_day: self.net_income().map(|income| income / self.unit.seconds() * Unit::Day.seconds()),
             given_up: self.given_up(),
             given_up_weight_share: 1.0 - plan.totals().kept.map_or(0.0, |kept| kept.weight_share),
@@ -285,7 +297,7 @@ impl Outcome {
     }
 
     fn price_line(&self) -> String {
-        let Some(days) = self.price_days() else { return String::new() };
+        let Some(days) = self.price_days().and_then(finite) else { return String::new() };
         let gained = match self.plan().terms().objective {
             Objective::Freshness => format!("{} of freshness", day_text(days)),
             Objective::Age => format!("{} day² of age", number(days)),

@@ -30,9 +30,26 @@ pub enum Error {
     /// A collection that must have content has none, or none that counts.
     #[error("{0}")]
     Empty(&'static str),
+    /// What is promised costs more than there is.
+    #[error(
+        "cannot plan: the maximum periods alone cost {} per day, {} more than the budget of {}",
+        per_day(*needed_per_second),
+        per_day(needed_per_second - budget_per_second),
+        per_day(*budget_per_second)
+    )]
+    Infeasible {
+        /// What the maximum periods cost.
+        needed_per_second: f64,
+        /// What there is.
+        budget_per_second: f64,
+    },
     /// Two facts that were given contradict each other.
     #[error("{0}")]
     Inconsistent(String),
+}
+
+fn per_day(per_second: f64) -> String {
+    crate::units::significant(per_second * crate::units::Unit::Day.seconds(), 6)
 }
 
 /// A number as people write it: very large and very small ones with an exponent.

@@ -300,6 +300,73 @@ fn prices_are_right_for_one_page() {
     }
 }
 
+proptest! {
+    /// Bounds lie inside the optimum: they are kept, the budget is spent as far as they allow, and no exchange of visits that
+    /// keeps them improves the plan.
+    #[test]
+    fn bounds_are_kept_inside_the_optimum(
+        pages in prop::collection::vec(((-4.0..3.0, 0.1..10.0, 0.1..10.0).prop_map(page), -3.0..2.0f64, 0.0..2.0f64), 2..20),
+        objective in any_objective(), order in any_order(), spare in 0.0..1.0f64,
+        from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), share in 1e-6..1.0f64,
+    ) {
+        let bounded = |(page, log_min, log_ratio): (Page, f64, f64)| {
+            let min = 10f64.powf(log_min);
+            let period = |days: f64| Period::of(days, Unit::Day).unwrap();
+            page.with_periods(period(min), period(min * 10f64.powf(log_ratio))).unwrap()
+        };
+        let pages: Vec<Page> = pages.into_iter().map(bounded).collect();
+        let bound = |page: &Page| (page.max_period().frequency().per_second(), page.min_period().frequency().per_second());
+        let cost = |side: fn((f64, f64)) -> f64| pages.iter().map(|page| page.cost() * side(bound(page))).sum::<f64>();
+        let (least, most) = (cost(|bound| bound.0), cost(|bound| bound.1));
+        let budget = least + spare * (most - least);
+        let price = Price::for_budget(budget, Unit::Second).unwrap();
+        for allocation in Allocation::ALL {
+            let plan = Plan::new(&pages, Terms { objective, order, allocation, price }).unwrap();
+            prop_assert!((plan.totals().spending_per_second / budget - 1.0).abs() < 1e-11, "{allocation:?} {plan:?}");
+            for (page, entry) in pages.iter().zip(plan.entries()) {
+                let (low, high) = bound(page);
+                prop_assert!((low..=high).contains(&entry.frequency.per_second()));
+            }
+        }
+        let plan = Plan::new(&pages, Terms { objective, order, ..Terms::new(price) }).unwrap();
+        let (from, to) = (from.index(pages.len()), to.index(pages.len()));
+        let frequency = |i: usize| plan.entries()[i].frequency.per_second();
+        let room = (frequency(from) - bound(&pages[from]).0) * pages[from].cost();
+        let moved = share * room.min((bound(&pages[to]).1 - frequency(to)) * pages[to].cost());
+        let lost = |i: usize, f: f64| loss(&pages[i], objective, order, f);
+        let before = lost(from, frequency(from)) + lost(to, frequency(to));
+        let after = lost(from, frequency(from) - moved / pages[from].cost()) + lost(to, frequency(to) + moved / pages[to].cost());
+        prop_assert!(from == to || after >= before - 1e-11 * before, "{before} {after}");
+    }
+}
+
+#[test]
+fn promises_beyond_the_budget_are_refused() {
+    let days = |n: f64| Period::of(n, Unit::Day).unwrap();
+    let pages = [per_day(1.0), Rate::STATIC].map(|rate| Page::new(rate).with_periods(Period::ZERO, days(0.5)).unwrap());
+    let terms = |budget: f64| Terms::new(Price::for_budget(budget, Unit::Day).unwrap());
+    let refused = Plan::new(&pages, terms(3.0)).unwrap_err().to_string();
+    assert_eq!(refused, "cannot plan: the maximum periods alone cost 4 per day, 1 more than the budget of 3");
+    // Exactly enough is enough; more goes to the page that changes.
+    let plan = Plan::new(&pages, terms(4.0)).unwrap();
+    assert!(plan.entries().iter().all(|entry| entry.reason == Reason::AtMaxPeriod), "{plan:?}");
+    let plan = Plan::new(&pages, terms(10.0)).unwrap();
+    let visits: Vec<f64> = plan.entries().iter().map(|entry| entry.frequency.per_day().round()).collect();
+    assert_eq!(visits, [8.0, 2.0]);
+    // Minimum periods that leave money over.
+    let slow = Page::new(per_day(1.0)).with_periods(days(2.0), Period::NEVER).unwrap();
+    let plan = Plan::new(&[slow], terms(3.0)).unwrap();
+    assert_eq!((plan.entries()[0].frequency.per_day(), plan.entries()[0].reason), (0.5, Reason::AtMinPeriod));
+    assert_eq!(
+        Page::new(per_day(1.0)).with_periods(days(2.0), days(1.0)).unwrap_err().to_string(),
+        "minimum period must not exceed the maximum period, got 2days and 1day"
+    );
+    assert_eq!(
+        Page::new(per_day(1.0)).with_periods(Period::ZERO, Period::ZERO).unwrap_err().to_string(),
+        "maximum period must be positive, got 0"
+    );
+}
+
 /// One page and a budget of a hundredth of its rate: no price in floating point spends it, and still it is spent.
 #[test]
 fn a_starving_budget_is_spent_to_the_last_digit() {

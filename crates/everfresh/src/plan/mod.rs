@@ -15,7 +15,7 @@ pub use price::Price;
 pub(crate) use price::{Demand, Response, spend};
 
 use crate::error::{Error, Result, magnitude, magnitude_or_zero};
-use crate::numeric::Sum;
+use crate::numeric::{Evaluation, Sum, solve};
 use crate::order::{Objective, Order};
 use crate::units::{Frequency, Period, Rate};
 
@@ -25,12 +25,42 @@ pub struct Page {
     rate: Rate,
     weight: f64,
     cost: f64,
+    min_period: Period,
+    max_period: Period,
 }
 
 impl Page {
     /// A page that changes at `rate`, of weight 1 and visit cost 1.
     pub const fn new(rate: Rate) -> Self {
-        Page { rate, weight: 1.0, cost: 1.0 }
+        Page { rate, weight: 1.0, cost: 1.0, min_period: Period::ZERO, max_period: Period::NEVER }
+    }
+
+    /// The same page with bounds on the time between visits: at least `min_period` (zero: any), at most `max_period`
+    /// (never: any). The maximum is a promise: it is kept even where no visit is worth its price.
+    ///
+    /// The bounds lie inside the optimum: what they free or bind is shared out again among the other pages.
+    pub fn with_periods(self, min_period: Period, max_period: Period) -> Result<Self> {
+        if min_period > max_period {
+            return Err(Error::Inconsistent(format!(
+                "minimum period must not exceed the maximum period, got {min_period} and {max_period}"
+            )));
+        }
+        for (what, seconds) in
+            [("minimum period in seconds", min_period.seconds()), ("maximum period in seconds", max_period.seconds())]
+        {
+            if seconds > 0.0 && seconds.is_finite() {
+                magnitude(what, seconds)?;
+            }
+        }
+        if max_period == Period::ZERO {
+            return Err(Error::OutOfBounds { what: "maximum period", bound: "positive", value: 0.0 });
+        }
+        Ok(Page { min_period, max_period, ..self })
+    }
+
+    /// A frequency kept within the bounds of the page.
+    fn bounded(&self, per_second: f64) -> f64 {
+        per_second.clamp(self.max_period.frequency().per_second(), self.min_period.frequency().per_second())
     }
 
     /// The same page with another weight (importance, or benefit per time): 0, or between 1e-20 and 1e20.
@@ -56,6 +86,16 @@ impl Page {
     /// c, what one visit costs.
     pub const fn cost(&self) -> f64 {
         self.cost
+    }
+
+    /// The shortest time between two visits; zero for any.
+    pub const fn min_period(&self) -> Period {
+        self.min_period
+    }
+
+    /// The longest time between two visits; never for any.
+    pub const fn max_period(&self) -> Period {
+        self.max_period
     }
 
     /// `c λ^p / w`: times the price it is the utility at which the page is visited (in the unit of [`Order::utility`]).
@@ -108,6 +148,10 @@ pub enum Reason {
     },
     /// Nothing is spent at all.
     NothingSpent,
+    /// Visited as seldom as its maximum period allows: that promise binds.
+    AtMaxPeriod,
+    /// Visited as often as its minimum period allows: without it there would be more visits.
+    AtMinPeriod,
 }
 
 /// What a plan says of one page.
@@ -188,7 +232,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// No pages, or no weight on any of them.
+    /// No pages; no weight on any of them; maximum periods that cost more than the budget.
     pub fn new(pages: &[Page], terms: Terms) -> Result<Self> {
         if pages.is_empty() {
             return Err(Error::Empty("cannot plan: there are no pages"));
@@ -198,6 +242,7 @@ impl Plan {
         }
         let Terms { objective, order, allocation, .. } = terms;
         let demand = ExponentialPages { pages, objective, order };
+        demand.check_promises(terms.price)?;
         let (price, frequencies) = match allocation {
             Allocation::Optimal => {
                 let (price, frequencies) = demand.answer(terms.price);
@@ -258,6 +303,17 @@ impl ExponentialPages<'_> {
         }
     }
 
+    /// The maximum periods must not cost more than the budget, if there is one.
+    fn check_promises(&self, price: Price) -> Result<()> {
+        let Funding::Budget(budget_per_second) = price.in_seconds(self.objective) else { return Ok(()) };
+        let promised = self.pages.iter().map(|page| page.cost * page.bounded(0.0));
+        let needed_per_second = promised.collect::<Sum>().value();
+        if needed_per_second > budget_per_second * (1.0 + 1e-12) {
+            return Err(Error::Infeasible { needed_per_second, budget_per_second });
+        }
+        Ok(())
+    }
+
     /// Cost per second: as given, or what the optimum spends at the price.
     fn budget(&self, price: Price) -> f64 {
         match price.in_seconds(self.objective) {
@@ -289,30 +345,51 @@ impl Demand for ExponentialPages<'_> {
 
     fn response(&self, page: usize, price: f64) -> Response {
         let page = &self.pages[page];
+        let never = Response { frequency: page.bounded(0.0), elasticity: 0.0 };
         if page.is_out() {
-            return Response::NEVER;
+            return never;
         }
         let ratio = self.order.ratio_at_utility(self.objective, price * page.resistance(self.objective));
         if ratio.is_infinite() {
-            return Response::NEVER;
+            return never;
         }
-        Response {
-            frequency: page.rate.per_second() / ratio,
-            elasticity: self.order.utility_elasticity(self.objective, ratio).recip(),
-        }
+        let free = page.rate.per_second() / ratio;
+        let frequency = page.bounded(free);
+        let elasticity =
+            if frequency == free { self.order.utility_elasticity(self.objective, ratio).recip() } else { 0.0 };
+        Response { frequency, elasticity }
     }
 }
 
-/// Frequencies in proportion to a share, that spend the budget; static pages get none.
+/// Frequencies in proportion to a share, kept within the bounds of the pages, that spend the budget; static pages have no
+/// share.
 fn in_proportion(pages: &[Page], budget_per_second: f64, share: impl Fn(&Page) -> f64) -> Vec<f64> {
     let share = |page: &Page| if page.rate == Rate::STATIC { 0.0 } else { share(page) };
     let whole = pages.iter().map(|page| page.cost * share(page)).collect::<Sum>().value();
-    let scale = if whole > 0.0 { budget_per_second / whole } else { 0.0 };
-    pages.iter().map(|page| scale * share(page)).collect()
+    if whole == 0.0 {
+        return pages.iter().map(|page| page.bounded(0.0)).collect();
+    }
+    // Without bounds this is the factor at once; with them it takes some steps.
+    let factor = solve(budget_per_second, budget_per_second / whole, |factor| {
+        let mut spent = Sum::default();
+        let mut free = Sum::default();
+        for page in pages {
+            let wanted = factor * share(page);
+            let frequency = page.bounded(wanted);
+            spent.add(page.cost * frequency);
+            free.add(if frequency == wanted { page.cost * wanted } else { 0.0 });
+        }
+        Evaluation { value: spent.value(), elasticity: free.value() / spent.value() }
+    });
+    pages.iter().map(|page| page.bounded(factor * share(page))).collect()
 }
 
 fn entry(page: &Page, objective: Objective, order: Order, frequency: Frequency, price: Option<f64>) -> Entry {
-    let reason = if page.rate == Rate::STATIC {
+    let reason = if frequency > Frequency::NEVER && frequency <= page.max_period.frequency() {
+        Reason::AtMaxPeriod
+    } else if frequency >= page.min_period.frequency() {
+        Reason::AtMinPeriod
+    } else if page.rate == Rate::STATIC {
         Reason::Static
     } else if frequency > Frequency::NEVER {
         Reason::Visited

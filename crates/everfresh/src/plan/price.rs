@@ -87,30 +87,35 @@ pub(crate) trait Demand {
 /// neighbouring prices in floating point may spend very different sums. What is left open between two prices
 /// that differ in the last places is settled by blending their frequencies: all of them are equally good there.
 pub(crate) fn spend(budget: f64, demand: &impl Demand) -> (f64, Vec<f64>) {
-    let pages: Vec<usize> = (0..demand.len()).filter(|&page| demand.worth(page) > 0.0).collect();
-    if pages.is_empty() {
-        return (0.0, vec![0.0; demand.len()]);
+    let frequencies = |price: f64| (0..demand.len()).map(move |page| demand.response(page, price).frequency);
+    let wanting: Vec<usize> = (0..demand.len()).filter(|&page| demand.worth(page) > 0.0).collect();
+    if wanting.is_empty() {
+        return (0.0, frequencies(f64::MIN_POSITIVE).collect());
     }
     // What is spent, and how much less of it per ln price.
     let spending = |price: f64| {
         let mut spent = Sum::default();
         let mut fall = Sum::default();
-        for &page in &pages {
+        for page in 0..demand.len() {
             let Response { frequency, elasticity } = demand.response(page, price);
             spent.add(demand.cost(page) * frequency);
             fall.add(demand.cost(page) * frequency * elasticity);
         }
         (spent.value(), fall.value())
     };
-    let start = pages.iter().map(|&page| demand.scale(page)).collect::<Sum>().value() / pages.len() as f64;
+    let start = wanting.iter().map(|&page| demand.scale(page)).collect::<Sum>().value() / wanting.len() as f64;
     let price = solve(budget.recip(), start, |price| {
         let (spent, fall) = spending(price);
         Evaluation { value: spent.recip(), elasticity: fall / spent }
     });
-    let frequencies = |price: f64| (0..demand.len()).map(move |page| demand.response(page, price).frequency);
-    // Curves that start level gain nothing from visits beyond some frequency: then all of the budget cannot be spent.
+    // Curves that start level gain nothing from visits beyond some frequency, and minimum periods forbid them: then not
+    // all of the budget can be spent.
     if price < f64::MIN_POSITIVE {
         return (0.0, frequencies(f64::MIN_POSITIVE).collect());
+    }
+    // All of it goes into what was promised.
+    if price.is_infinite() {
+        return (price, frequencies(price).collect());
     }
     let spent = spending(price).0;
     if (spent / budget - 1.0).abs() < 1e-14 {

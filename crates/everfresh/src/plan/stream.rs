@@ -450,8 +450,8 @@ impl Histogram {
 
     /// The price at which about `budget` is spent; nothing where no page wants a visit.
     pub fn price(&self, budget: f64) -> Option<f64> {
-        let (mass, y) = self.filled().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        debug_assert!(mass > 0.0);
+        // The heaviest bucket is as good a place to start as any.
+        let (_, y) = self.filled().max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(solve(budget.recip(), y.recip() / 2.0, |price| {
             let (spent, fall) = self.spending(price);
             Evaluation { value: spent.recip(), elasticity: fall / spent }

@@ -39,6 +39,7 @@ struct IncomeRow {
 struct Report<'a> {
     best: IncomeRow,
     futile: usize,
+    budget_per_day: Option<f64>,
     on_budget: Option<IncomeRow>,
     loss_on_budget: Option<f64>,
     pages: &'a [PageRow],
@@ -54,14 +55,15 @@ enum Speed {
 /// What is known of a page before its optimum.
 struct Given {
     speed: Speed,
-    curve: Curve,
     benefit_per_second: f64,
     cost: f64,
+    asset: Asset<Curve>,
 }
 
 type Curve = Box<dyn DivergenceCurve>;
 
 pub(crate) fn run(args: &IncomeArgs) -> Result<()> {
+    check_shape(args.decay, args.shape)?;
     if let Some(frequency) = args.observed_frequency {
         return explain(args, frequency);
     }
@@ -72,8 +74,7 @@ pub(crate) fn run(args: &IncomeArgs) -> Result<()> {
     };
     let mut assets = Vec::with_capacity(given.len());
     let mut rows = Vec::with_capacity(given.len());
-    for (key, Given { speed, curve, benefit_per_second, cost }) in given {
-        let asset = Asset::new(curve, benefit_per_second, Unit::Second, cost)?;
+    for (key, Given { speed, benefit_per_second, cost, asset }) in given {
         rows.push(row(key, speed, benefit_per_second, cost, &asset.optimum()));
         assets.push(asset);
     }
@@ -107,7 +108,9 @@ fn unit(args: &IncomeArgs) -> Unit {
 fn single(args: &IncomeArgs) -> Result<Given> {
     let benefit = args.benefit.context("say what a right copy earns: --benefit 1/year")?;
     let speed = speed(args)?;
-    Ok(Given { speed, curve: curve(args, speed)?, benefit_per_second: benefit.per_second, cost: args.cost })
+    let curve = curve(args, speed).context("--rate or --half-life")?;
+    let asset = Asset::new(curve, benefit.per_second, Unit::Second, args.cost).context("--benefit or --cost")?;
+    Ok(Given { speed, benefit_per_second: benefit.per_second, cost: args.cost, asset })
 }
 
 fn speed(args: &IncomeArgs) -> Result<Speed> {
@@ -119,21 +122,18 @@ fn speed(args: &IncomeArgs) -> Result<Speed> {
 }
 
 /// The bounds of a shape, told before any page is named.
-fn check_shape(decay: DecayArg, shape: f64) -> Result<()> {
+fn check_shape(decay: DecayArg, shape: Option<f64>) -> Result<()> {
+    let Some(shape) = shape else { return Ok(()) };
     let checked = match decay {
-        DecayArg::Exponential | DecayArg::Linear => Ok(()),
+        DecayArg::Exponential | DecayArg::Linear => bail!("--shape is for weibull and lomax decay only"),
         DecayArg::Weibull => Weibull::new(Rate::STATIC, shape).map(drop),
-        DecayArg::Lomax => Lomax::with_half_life(Period::of(1.0, Unit::Day)?, shape).map(drop),
+        DecayArg::Lomax => Lomax::new(shape, Period::of(1.0, Unit::Day)?).map(drop),
     };
     checked.context("--shape")
 }
 
 fn curve(args: &IncomeArgs, speed: Speed) -> Result<Curve> {
-    let shape = match (args.decay, args.shape) {
-        (DecayArg::Exponential | DecayArg::Linear, Some(_)) => bail!("--shape is for weibull and lomax decay only"),
-        (_, shape) => shape.unwrap_or(1.0),
-    };
-    check_shape(args.decay, shape)?;
+    let shape = args.shape.unwrap_or(1.0);
     Ok(match (args.decay, speed) {
         // A page that does not change is certain not to, whatever the shape.
         (_, Speed::Rate(Rate::STATIC)) => Box::new(Exponential::new(Rate::STATIC)),
@@ -160,28 +160,18 @@ fn read(path: &Path, args: &IncomeArgs) -> Result<Vec<(String, Given)>> {
     let bare = args.columns.unit.or(Some(Unit::Day));
     table.rows(&page, |row| {
         let benefit_per_second = match &benefit {
-            Some(column) => {
-                let value = row.field(column, |text| parse_per_time("benefit", text, bare))?;
-                if value <= 0.0 {
-                    return Err(row.wrong(column, &format!("benefit must be positive, got {}", row.text(column))));
-                }
-                value
-            }
+            Some(column) => row.field(column, |text| parse_per_time("benefit", text, bare))?,
             None => args.benefit.map_or(0.0, |benefit| benefit.per_second),
         };
-        let cost = match &cost {
-            Some(column) => {
-                let value = row.number(column)?;
-                if !(value > 0.0 && value.is_finite()) {
-                    return Err(row.wrong(column, &format!("cost must be positive and finite, got {value}")));
-                }
-                value
-            }
-            None => args.cost,
-        };
+        let cost_value = cost.as_ref().map_or(Ok(args.cost), |column| row.number(column))?;
         let speed = Speed::Rate(row.field(&rate, |text| Rate::parse(text, bare))?);
         let curve = curve(args, speed).map_err(|error| row.wrong(&rate, &format!("{error:#}")))?;
-        Ok(Given { speed, curve, benefit_per_second, cost })
+        let asset = Asset::new(curve, benefit_per_second, Unit::Second, cost_value).map_err(|error| {
+            let about_benefit = error.to_string().starts_with("benefit");
+            let column = if about_benefit { benefit.as_ref() } else { cost.as_ref() };
+            row.wrong(column.unwrap_or(&rate), &error.to_string())
+        })?;
+        Ok(Given { speed, benefit_per_second, cost: cost_value, asset })
     })
 }
 
@@ -218,11 +208,13 @@ fn income_row(income: &Income) -> IncomeRow {
 
 fn report<'a>(args: &IncomeArgs, population: &Population<Curve>, pages: &'a [PageRow]) -> Result<Report<'a>> {
     let best = population.optimum();
-    let on_budget = args.budget.map(|budget| population.on_budget(budget, Unit::Second)).transpose()?;
+    let on_budget =
+        args.budget.map(|budget| population.on_budget(budget, Unit::Second)).transpose().context("--budget")?;
     let loss_on_budget = on_budget.as_ref().and_then(|had| best.loss_with(had));
     let futile = pages.iter().filter(|row| row.verdict == "futile").count();
     let on_budget = on_budget.as_ref().map(income_row);
-    Ok(Report { best: income_row(&best), futile, on_budget, loss_on_budget, pages })
+    let budget_per_day = args.budget.map(|per_second| per_second * Unit::Day.seconds());
+    Ok(Report { best: income_row(&best), futile, budget_per_day, on_budget, loss_on_budget, pages })
 }
 
 /// An amount per day, per `unit`.
@@ -298,11 +290,21 @@ fn budget_lines(report: &Report<'_>, unit: Unit) -> String {
         Some(loss) => format!("{} of the best is lost", percent(loss)),
         None => "no visit is worth its cost".to_owned(),
     };
+    let asked = report.budget_per_day.unwrap_or_default();
+    let spent = if (had.spending_per_day / asked - 1.0).abs() < 1e-9 {
+        format!("spending exactly {} instead", per(asked, unit))
+    } else {
+        // Beyond some frequency a visit gains nothing, or less than can be told.
+        format!(
+            "of a budget of {} only {} can be spent with any gain",
+            per(asked, unit),
+            per(had.spending_per_day, unit)
+        )
+    };
     format!(
-        "\nspending exactly {} instead: {}, net income {}: {loss}\n",
-        per(had.spending_per_day, unit),
+        "\n{spent}: {}, net income {}: {loss}\n",
         visits(had.visits_per_day, unit),
-        per(had.net_income_per_day, unit),
+        per(had.net_income_per_day, unit)
     )
 }
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 pub(crate) struct Lines {
     /// How many newlines have been forgotten.
     behind: u64,
-    /// Where each newline starts (at its CR, if it has one) and ends.
+    /// Where each newline (CR, LF or both) starts and ends.
     newlines: VecDeque<(u64, u64)>,
 }
 
@@ -56,8 +56,12 @@ impl Read for Noted {
         let n = self.source.read(buffer)?;
         let mut lines = self.lines.borrow_mut();
         for byte in &buffer[..n] {
-            if *byte == b'\n' {
-                lines.newlines.push_back((self.passed - u64::from(self.after_cr), self.passed + 1));
+            match (byte, lines.newlines.back_mut()) {
+                // The second half of a CRLF; its first half may be forgotten already.
+                (b'\n', Some((_, end))) if self.after_cr && *end == self.passed => *end += 1,
+                (b'\n', _) if self.after_cr => {}
+                (b'\n' | b'\r', _) => lines.newlines.push_back((self.passed, self.passed + 1)),
+                _ => {}
             }
             self.after_cr = *byte == b'\r';
             self.passed += 1;
@@ -84,6 +88,7 @@ mod tests {
         check("a\nb\nc\n", &[(0, 1), (2, 2), (4, 3)]);
         // The reader has taken the CR, not the LF.
         check("a\r\nb\r\nc\r\n", &[(0, 1), (2, 2), (5, 3)]);
+        check("a\rb\rc\r", &[(0, 1), (2, 2), (4, 3)]);
         check("a\n\n\nb\n", &[(0, 1), (2, 4)]);
         check("a\r\n\r\n\r\nb\r\n", &[(0, 1), (2, 4)]);
         // A quoted newline belongs to the record that starts above it.

@@ -200,6 +200,12 @@ fn delimited<R: Serialize>(rows: &[R], delimiter: u8) -> Result<Vec<u8>> {
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A link is followed, and what is no file (a device, a pipe) is written to as it is.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let existing = path.metadata().ok();
+    if existing.as_ref().is_some_and(|existing| !existing.is_file() && !existing.is_dir()) {
+        return std::fs::write(path, bytes);
+    }
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -212,6 +218,9 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = temporary.tempfile_in(directory).map_err(without_path)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
+    if let Some(existing) = existing {
+        file.as_file().set_permissions(existing.permissions())?;
+    }
     file.persist(path)?;
     Ok(())
 }

@@ -139,9 +139,13 @@ fn pages(table: Table, args: &PlanArgs) -> Result<Vec<(String, Page)>> {
 
 fn price(asked: &PriceArgs, args: &PlanArgs, objective: Objective) -> Result<Price> {
     Ok(match asked {
-        PriceArgs { budget: Some(per_second), .. } => Price::for_budget(*per_second, Unit::Second)?,
+        PriceArgs { budget: Some(per_second), .. } => {
+            Price::for_budget(*per_second, Unit::Second).context("--budget")?
+        }
         PriceArgs { price: Some(text), .. } => given_price(text, objective)?,
-        PriceArgs { cost: Some(cost), .. } => Price::for_cost(*cost, args.columns.unit.unwrap_or(Unit::Day))?,
+        PriceArgs { cost: Some(cost), .. } => {
+            Price::for_cost(*cost, args.columns.unit.unwrap_or(Unit::Day)).context("--cost")?
+        }
         _ if args.example => Price::for_budget(EXAMPLE_BUDGET_PER_DAY, Unit::Day)?,
         _ => bail!("say what pays for the visits: --budget 500/day, --price 6h or --cost 0.002"),
     })

@@ -17,6 +17,7 @@ use crate::lines::{Lines, Noted};
 pub(crate) struct Table {
     name: String,
     header: StringRecord,
+    header_line: u64,
     reader: csv::Reader<Noted>,
     lines: Rc<RefCell<Lines>>,
 }
@@ -58,14 +59,20 @@ impl Table {
         if header.is_empty() {
             bail!("{name}: the table is empty: it needs a header line such as `page,rate`");
         }
-        Ok(Table { name: name.to_owned(), header, reader, lines })
+        let header_line = lines.borrow_mut().line_of(header.position().map_or(0, csv::Position::byte));
+        Ok(Table { name: name.to_owned(), header, header_line, reader, lines })
     }
 
     /// A column that must be there.
     pub(crate) fn column(&self, name: &str) -> Result<Column> {
         self.find(name)?.ok_or_else(|| {
             let there: Vec<String> = self.header.iter().map(|column| format!("`{column}`")).collect();
-            anyhow!("{}:1: there is no column `{name}`: the columns are {}", self.name, there.join(", "))
+            anyhow!(
+                "{}:{}: there is no column `{name}`: the columns are {}",
+                self.name,
+                self.header_line,
+                there.join(", ")
+            )
         })
     }
 
@@ -81,7 +88,13 @@ impl Table {
         let mut places = self.header.iter().enumerate().filter(|(_, column)| column.eq_ignore_ascii_case(name));
         let first = places.next();
         if let (Some((a, _)), Some((b, _))) = (first, places.next()) {
-            bail!("{}:1: column `{name}` is there twice, as column {} and {}", self.name, a + 1, b + 1);
+            bail!(
+                "{}:{}: column `{name}` is there twice, as column {} and {}",
+                self.name,
+                self.header_line,
+                a + 1,
+                b + 1
+            );
         }
         Ok(first.map(|(index, column)| Column { index, name: column.to_owned() }))
     }

@@ -173,8 +173,22 @@ fn out_writes_the_format_of_its_ending() {
     stdout(&["income", "--rate", "1/week", "--benefit", "1/day", "--out", path.to_str().unwrap()]);
     let rows: Value = serde_json::from_reader(File::open(&path).unwrap()).unwrap();
     assert_eq!(rows[0]["verdict"], "worth it");
+    follow_links(directory.path());
     let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 3, "no temporary file stays: {left:?}");
+    assert_eq!(left.len(), 5, "no temporary file stays: {left:?}");
+}
+
+/// A link stays a link, its file keeps its mode, and a device is written to as it is.
+fn follow_links(directory: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let (real, link) = (directory.join("real.csv"), directory.join("link.csv"));
+    std::fs::write(&real, "old").unwrap();
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink("real.csv", &link).unwrap();
+    stdout(&["plan", "--example", "--out", link.to_str().unwrap()]);
+    assert!(link.is_symlink());
+    assert!(std::fs::read_to_string(&real).unwrap().starts_with("page,"));
+    assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 fn pipe(arguments: &[&str], input: &str) -> Output {
@@ -200,6 +214,8 @@ fn stdin_is_a_table() {
         ("page,rate\na,1\n\n\nb,-5\n", "stdin:5: column `rate`"),
         ("page,rate\r\na,1\r\na,1\r\n", "stdin:3: column `page`: `a` is there twice, first on line 2"),
         ("page,rate\n\"a\nb\",1\nc,-1\n", "stdin:4: column `rate`"),
+        ("page,rate\ra,1\rb,x\r", "stdin:3: column `rate`"),
+        ("\n\npage,ratex\na,1\n", "stdin:3: there is no column `rate`"),
     ] {
         let output = pipe(&["plan", "-", "--budget", "1/day"], table);
         let error = String::from_utf8(output.stderr).unwrap();

@@ -217,7 +217,8 @@ impl<C: DivergenceCurve> Demand for Population<C> {
 
     fn response(&self, page: usize, price: f64) -> Response {
         let asset = &self.assets[page];
-        let utility = price * asset.cost / asset.benefit;
+        // A gain that underflows would be reached at once, by endless visits.
+        let utility = (price * asset.cost / asset.benefit).max(f64::MIN_POSITIVE);
         let period = asset.curve.period(utility);
         if period == Period::NEVER {
             return Response::NEVER;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use everfresh::plan::stream::{Columns, plan};
+use everfresh::plan::stream::{Columns, Histogram, plan};
 use everfresh::{Objective, Page, Plan, Price, Rate, Terms, Unit};
 use proptest::prelude::*;
 
@@ -62,6 +62,38 @@ fn starving_budgets_are_spent() {
     for budget in [1.0, 0.1, 1e-3, 1e-6] {
         check(Columns { rate: &[1.0; 7], weight: None, cost: None }, Objective::Freshness, budget);
     }
+}
+
+/// A block of identical pages about to be given up is one page to the search; slow, this would take minutes unoptimised.
+#[test]
+fn large_blocks_of_identical_pages_are_planned() {
+    let rate = vec![2.0; 300_000];
+    for budget in [1e-9, 1.0, 1e5] {
+        let mut out = vec![0.0; rate.len()];
+        let outcome =
+            plan(Columns { rate: &rate, weight: None, cost: None }, Objective::Freshness, budget, &mut out).unwrap();
+        assert!((outcome.spent / budget - 1.0).abs() < 1e-9, "{outcome:?}");
+        assert!(out.iter().all(|f| (f * 3e5 / budget - 1.0).abs() < 1e-9));
+    }
+}
+
+/// Histograms of parts add up to the histogram of the whole.
+#[test]
+fn histograms_add_up() {
+    let rate: Vec<f64> = (1..1000).map(|i| 1.0 / f64::from(i)).collect();
+    let of = |rate: &[f64]| {
+        let mut histogram = Histogram::new(Objective::Freshness);
+        histogram.add(Columns { rate, weight: None, cost: None }).unwrap();
+        histogram
+    };
+    let mut parts = of(&rate[..300]);
+    parts.merge(&of(&rate[300..]));
+    let (whole, parts) = (of(&rate).price(3.0).unwrap(), parts.price(3.0).unwrap());
+    assert!((whole / parts - 1.0).abs() < 1e-12, "{whole} {parts}");
+    let mut out = vec![0.0; rate.len()];
+    let exact =
+        plan(Columns { rate: &rate, weight: None, cost: None }, Objective::Freshness, 3.0, &mut out).unwrap().price;
+    assert!((whole / exact - 1.0).abs() < 1e-3, "{whole} {exact}");
 }
 
 /// Two and a half chunks of rates over six decades, by one thread and by three: the same bits.

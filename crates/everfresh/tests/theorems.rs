@@ -266,9 +266,12 @@ fn a_budget_beyond_what_gains_is_not_spent() {
     }
     assert_eq!(Observed::new(&[(day(1.0), 0.5)]).unwrap().period(f64::NAN), Period::ZERO);
     // So many visits gain less than the smallest number; they are not made.
-    let steep = Weibull::new(per_day(1.0), 50.0).unwrap();
-    let population = Population::new(vec![Asset::new(steep, 1.0, Unit::Day, 1.0).unwrap()]).unwrap();
-    assert!(population.on_budget(1e7, Unit::Day).unwrap().visits.per_day().is_finite());
+    for cost in [1.0, 1e-20] {
+        let steep = Weibull::new(per_day(1.0), 50.0).unwrap();
+        let population = Population::new(vec![Asset::new(steep, 1.0, Unit::Day, cost).unwrap()]).unwrap();
+        let income = population.on_budget(1e7, Unit::Day).unwrap();
+        assert!(income.visits.per_day().is_finite() && income.visits > Frequency::NEVER, "{income:?}");
+    }
 }
 
 #[test]

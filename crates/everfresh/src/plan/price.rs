@@ -90,7 +90,7 @@ pub(crate) fn spend(budget: f64, demand: &impl Demand) -> (f64, Vec<f64>) {
     let frequencies = |price: f64| (0..demand.len()).map(move |page| demand.response(page, price).frequency);
     let wanting: Vec<usize> = (0..demand.len()).filter(|&page| demand.worth(page) > 0.0).collect();
     if wanting.is_empty() {
-        return (0.0, frequencies(f64::MIN_POSITIVE).collect());
+        return (0.0, frequencies(1.0).collect());
     }
     // What is spent, and how much less of it per ln price.
     let spending = |price: f64| {
@@ -111,7 +111,10 @@ pub(crate) fn spend(budget: f64, demand: &impl Demand) -> (f64, Vec<f64>) {
     // Curves that start level gain nothing from visits beyond some frequency, and minimum periods forbid them: then not
     // all of the budget can be spent.
     if price < f64::MIN_POSITIVE {
-        return (0.0, frequencies(f64::MIN_POSITIVE).collect());
+        // The lowest price at which no gain underflows.
+        let lowest =
+            (0..60).map(|step| f64::MIN_POSITIVE * 1e10f64.powi(step)).find(|&price| spending(price).0.is_finite());
+        return (0.0, frequencies(lowest.unwrap_or(1.0)).collect());
     }
     // All of it goes into what was promised.
     if price.is_infinite() {

@@ -84,7 +84,8 @@ pub fn plan(columns: Columns<'_>, objective: Objective, budget: f64, frequencies
         let polish = columns.polish(objective, price);
         seen.note(price, polish.spent(), budget);
         let next = seen.keep_inside(polish.price(budget));
-        let near = (next / price - 1.0).abs() < NEAR / 4.0;
+        let change = (next / price - 1.0).abs();
+        let near = change < NEAR / 4.0;
         price = next;
         if near {
             let spent =
@@ -93,6 +94,10 @@ pub fn plan(columns: Columns<'_>, objective: Objective, budget: f64, frequencies
                 return Ok(Outcome { price, spent });
             }
             seen.note(price, spent, budget);
+            // No price in floating point does better.
+            if change < 2.0 * f64::EPSILON {
+                break;
+            }
         }
     }
     Ok(blend(columns, objective, budget, seen, frequencies))
@@ -145,6 +150,18 @@ impl Polish {
             let (spent, fall) = self.around(price);
             Evaluation { value: spent.recip(), elasticity: fall / spent }
         })
+    }
+
+    /// Pages of the same y are one: a large block of them would make every step of the search as slow as a pass.
+    fn merge_cliff(&mut self) {
+        self.cliff.sort_by(|a, b| a.1.total_cmp(&b.1));
+        self.cliff.dedup_by(|next, kept| {
+            let same = next.1 == kept.1;
+            if same {
+                kept.0 += next.0;
+            }
+            same
+        });
     }
 
     /// Adds what another part of the pages tells of the same price.
@@ -280,6 +297,7 @@ impl<'a> Columns<'a> {
         for part in parts {
             whole.add(part);
         }
+        whole.merge_cliff();
         whole
     }
 
@@ -382,24 +400,30 @@ impl Histogram {
         for start in (0..n).step_by(TOGETHER) {
             let part = columns.chunks().skip(start).take(TOGETHER).enumerate().map(|(i, chunk)| {
                 let mut histogram = Histogram::new(objective);
-                by_power!(objective, histogram.add(chunk))
+                by_power!(objective, histogram.add_chunk(chunk))
                     .map_err(|(place, error)| ((start + i) * CHUNK + place, error))?;
                 Ok(histogram)
             });
             let part: Vec<_> = part.collect();
             for histogram in part {
-                whole.merge(
-                    &histogram.map_err(|(place, error)| {
-                        Error::Inconsistent(format!("page {place}, counted from 0: {error}"))
-                    })?,
-                );
+                whole.merge(&histogram.map_err(|(place, error)| at_place(place, &error))?);
             }
         }
         Ok(whole)
     }
 
+    /// Adds the pages of columns.
+    ///
+    /// # Errors
+    ///
+    /// Columns of different lengths or none, and the first page with a value out of bounds, by its place.
+    pub fn add(&mut self, columns: Columns<'_>) -> Result<()> {
+        let columns = columns.checked(columns.rate.len())?;
+        by_power!(self.objective, self.add_chunk(columns)).map_err(|(place, error)| at_place(place, &error))
+    }
+
     /// Adds the pages of columns; the first bad one is an error with its place.
-    fn add<const SQUARED: bool>(&mut self, columns: Columns<'_>) -> std::result::Result<(), (usize, Error)> {
+    fn add_chunk<const SQUARED: bool>(&mut self, columns: Columns<'_>) -> std::result::Result<(), (usize, Error)> {
         let legal = |x: f64| (SMALLEST..=LARGEST).contains(&x);
         let mut bad = None;
         columns.each(|i, rate, weight, cost| {
@@ -457,6 +481,10 @@ impl Histogram {
             Evaluation { value: spent.recip(), elasticity: fall / spent }
         }))
     }
+}
+
+fn at_place(place: usize, error: &Error) -> Error {
+    Error::Inconsistent(format!("page {place}, counted from 0: {error}"))
 }
 
 /// Why a page is not counted: an error, or it does not change or has no weight.

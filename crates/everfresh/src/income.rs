@@ -208,11 +208,14 @@ impl<C: DivergenceCurve> Demand for Population<C> {
         asset.benefit * asset.curve.ceiling() / asset.cost
     }
 
-    fn scale(&self, page: usize) -> f64 {
-        match self.worth(page) {
+    /// The mean of prices at which the pages are visited about as often as they change.
+    fn start(&self, _budget: f64) -> f64 {
+        let scale = |page: usize| match self.worth(page) {
             worth if worth.is_finite() => worth / 2.0,
             _ => self.assets[page].benefit / self.assets[page].cost,
-        }
+        };
+        let wanting: Vec<f64> = (0..self.len()).filter(|&page| self.worth(page) > 0.0).map(scale).collect();
+        wanting.iter().copied().collect::<Sum>().value() / wanting.len() as f64
     }
 
     fn response(&self, page: usize, price: f64) -> Response {

@@ -141,3 +141,12 @@ fn bad_columns_are_refused() {
     assert_eq!(plan(columns, Objective::Age, 1.0, &mut out).unwrap().spent, 0.0);
     assert_eq!(out, [0.0]);
 }
+
+/// The exact solver starts from a histogram when there are many pages: it spends the budget just the same.
+#[test]
+fn large_exact_plans_spend_their_budget() {
+    let rate: Vec<f64> = (1..20_000).map(|i| f64::from(i) / 1000.0).collect();
+    for objective in Objective::ALL {
+        check(Columns { rate: &rate, weight: None, cost: None }, objective, 1e4);
+    }
+}

@@ -12,7 +12,8 @@ pub mod stream;
 
 use price::Funding;
 pub use price::Price;
-pub(crate) use price::{Demand, Response, spend};
+pub(crate) use price::{Demand, Response, Spending, spend};
+use rayon::prelude::*;
 
 use crate::error::{Error, Result, magnitude, magnitude_or_zero};
 use crate::numeric::{Evaluation, Sum, solve};
@@ -339,8 +340,33 @@ impl Demand for ExponentialPages<'_> {
         self.pages[page].worth(self.objective)
     }
 
-    fn scale(&self, page: usize) -> f64 {
-        self.pages[page].resistance(self.objective).recip()
+    /// For many pages from their histogram under fixed order without bounds, near enough for the others too; for few, where
+    /// that would take longer than the search, the mean price at which a page is visited about as often as it changes.
+    fn start(&self, budget: f64) -> f64 {
+        if self.len() < 10_000 {
+            let wanting = self.pages.iter().filter(|page| !page.is_out());
+            let scales: Vec<f64> = wanting.map(|page| page.resistance(self.objective).recip()).collect();
+            return scales.iter().copied().collect::<Sum>().value() / scales.len() as f64;
+        }
+        let column = |value: fn(&Page) -> f64| self.pages.iter().map(value).collect::<Vec<f64>>();
+        let (rate, weight, cost) = (column(|page| page.rate.per_second()), column(Page::weight), column(Page::cost));
+        let mut histogram = stream::Histogram::new(self.objective);
+        let columns = stream::Columns { rate: &rate, weight: Some(&weight), cost: Some(&cost) };
+        let price = histogram.add(columns).ok().and_then(|()| histogram.price(budget));
+        price.filter(|price| *price > 0.0 && price.is_finite()).unwrap_or(1.0)
+    }
+
+    /// In parallel, the chunks added up in their order: the same on any number of threads.
+    fn spending(&self, price: f64) -> Spending {
+        const CHUNK: usize = 1 << 12;
+        let chunk = |i: usize| self.spending_of(i * CHUNK..self.len().min((i + 1) * CHUNK), price);
+        let parts: Vec<Spending> = (0..self.len().div_ceil(CHUNK)).into_par_iter().map(chunk).collect();
+        let mut whole = Spending::default();
+        for part in parts {
+            whole.spent.add(part.spent.value());
+            whole.fall.add(part.fall.value());
+        }
+        whole
     }
 
     fn response(&self, page: usize, price: f64) -> Response {
@@ -385,9 +411,11 @@ fn in_proportion(pages: &[Page], budget_per_second: f64, share: impl Fn(&Page) -
 }
 
 fn entry(page: &Page, objective: Objective, order: Order, frequency: Frequency, price: Option<f64>) -> Entry {
-    let reason = if frequency > Frequency::NEVER && frequency <= page.max_period.frequency() {
+    // On a bound, but for the last places of a price.
+    let reaches = |f: Frequency, bound: Frequency| f.per_second() >= bound.per_second() * (1.0 - 1e-12);
+    let reason = if frequency > Frequency::NEVER && reaches(page.max_period.frequency(), frequency) {
         Reason::AtMaxPeriod
-    } else if frequency >= page.min_period.frequency() {
+    } else if reaches(frequency, page.min_period.frequency()) {
         Reason::AtMinPeriod
     } else if page.rate == Rate::STATIC {
         Reason::Static

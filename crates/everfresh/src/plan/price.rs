@@ -2,7 +2,7 @@ use crate::error::{Result, magnitude, positive, within};
 use crate::numeric::{Evaluation, Sum, solve};
 use crate::order::Objective;
 use crate::units::Unit;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 /// Where the price of a visit comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,9 +75,32 @@ pub(crate) trait Demand {
     fn cost(&self, page: usize) -> f64;
     /// The price from which on the page is not visited; 0 if it never is.
     fn worth(&self, page: usize) -> f64;
-    /// A price at which the page is visited about as often as it changes: where the search starts.
-    fn scale(&self, page: usize) -> f64;
+    /// About the price at which the budget is spent: where the search starts. Some page is worth a visit.
+    fn start(&self, budget: f64) -> f64;
     fn response(&self, page: usize, price: f64) -> Response;
+
+    /// What the pages of a range spend at a price, and how much less of it per ln price.
+    fn spending_of(&self, pages: Range<usize>, price: f64) -> Spending {
+        let mut spending = Spending::default();
+        for page in pages {
+            let Response { frequency, elasticity } = self.response(page, price);
+            spending.spent.add(self.cost(page) * frequency);
+            spending.fall.add(self.cost(page) * frequency * elasticity);
+        }
+        spending
+    }
+
+    /// The same for all pages.
+    fn spending(&self, price: f64) -> Spending {
+        self.spending_of(0..self.len(), price)
+    }
+}
+
+/// What is spent, and how much less of it per ln price.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spending {
+    pub spent: Sum,
+    pub fall: Sum,
 }
 
 /// The price at which the demand spends the budget, and the frequencies there, exact to the last places.
@@ -88,23 +111,14 @@ pub(crate) trait Demand {
 /// that differ in the last places is settled by blending their frequencies: all of them are equally good there.
 pub(crate) fn spend(budget: f64, demand: &impl Demand) -> (f64, Vec<f64>) {
     let frequencies = |price: f64| (0..demand.len()).map(move |page| demand.response(page, price).frequency);
-    let wanting: Vec<usize> = (0..demand.len()).filter(|&page| demand.worth(page) > 0.0).collect();
-    if wanting.is_empty() {
+    if (0..demand.len()).all(|page| demand.worth(page) == 0.0) {
         return (0.0, frequencies(1.0).collect());
     }
-    // What is spent, and how much less of it per ln price.
     let spending = |price: f64| {
-        let mut spent = Sum::default();
-        let mut fall = Sum::default();
-        for page in 0..demand.len() {
-            let Response { frequency, elasticity } = demand.response(page, price);
-            spent.add(demand.cost(page) * frequency);
-            fall.add(demand.cost(page) * frequency * elasticity);
-        }
+        let Spending { spent, fall } = demand.spending(price);
         (spent.value(), fall.value())
     };
-    let start = wanting.iter().map(|&page| demand.scale(page)).collect::<Sum>().value() / wanting.len() as f64;
-    let price = solve(budget.recip(), start, |price| {
+    let price = solve(budget.recip(), demand.start(budget), |price| {
         let (spent, fall) = spending(price);
         Evaluation { value: spent.recip(), elasticity: fall / spent }
     });

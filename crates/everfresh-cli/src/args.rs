@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Freshness(FreshnessArgs),
     /// Finds the visits that earn most when a visit costs and a right copy pays
     Income(IncomeArgs),
+    /// Splits visits a day over pages that change exactly once in each of some intervals a day
+    Split(SplitArgs),
     /// Prints the completions for a shell
     #[command(
         after_help = "Example:\n  everfresh completions bash > ~/.local/share/bash-completion/completions/everfresh"
@@ -155,7 +157,8 @@ const FRESHNESS_EXAMPLES: &str = "\
 Examples:
   everfresh freshness --rate 1/day --period 1day
   everfresh freshness --rate 1/day --target 0.8
-  everfresh freshness --rate 1/week --target-age 2h --json";
+  everfresh freshness --rate 1/week --target-age 2h --json
+  everfresh freshness --rate 1/day --period 1day --delta 0.5    many pages, whose rates differ";
 
 #[derive(Debug, Args)]
 #[command(after_help = FRESHNESS_EXAMPLES)]
@@ -165,6 +168,9 @@ pub(crate) struct FreshnessArgs {
     pub rate: Rate,
     #[command(flatten)]
     pub question: Question,
+    /// Many pages instead of one, with gamma-distributed rates: their standard deviation over their mean, --rate
+    #[arg(long, value_name = "D", value_parser = not_negative, conflicts_with_all = ["target", "target_age"])]
+    pub delta: Option<f64>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -186,6 +192,31 @@ pub(crate) struct Question {
     /// The copy is to be no older than this on average: how often must it be visited?
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub target_age: Option<Period>,
+}
+
+const SPLIT_EXAMPLES: &str = "\
+Examples:
+  everfresh split --changes 9,1 --visits 10
+  everfresh split --changes 9,1 --visits 10 --given 9,1
+
+The model of CGM03 section 5.2: a day is cut into as many intervals as the page changes, and it changes once in each, at a
+moment unknown. The benefit of visits is the share of the day for which they make the copy fresh.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SPLIT_EXAMPLES)]
+pub(crate) struct SplitArgs {
+    /// How often each page changes a day
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', required = true)]
+    pub changes: Vec<u32>,
+    /// Visits a day to split over them
+    #[arg(long, value_name = "N")]
+    pub visits: u32,
+    /// A split to compare with the best
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',')]
+    pub given: Option<Vec<u32>>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 const INCOME_EXAMPLES: &str = "\
@@ -337,6 +368,15 @@ fn positive_per_time(what: &'static str, text: &str) -> Result<f64, String> {
 fn positive(text: &str) -> Result<f64, String> {
     let value: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(format!("must be positive and finite, got {text}")) }
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
+    if value >= 0.0 && value.is_finite() {
+        Ok(value)
+    } else {
+        Err(format!("must be at least 0 and finite, got {text}"))
+    }
 }
 
 fn target(text: &str) -> Result<f64, String> {

@@ -10,6 +10,7 @@ mod income;
 mod lines;
 mod output;
 mod plan;
+mod split;
 mod table;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(&args),
         Command::Freshness(args) => freshness::run(&args),
         Command::Income(args) => income::run(&args),
+        Command::Split(args) => split::run(&args),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man { directory } => generate::man(directory.as_deref()),
     };

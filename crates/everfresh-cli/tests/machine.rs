@@ -132,6 +132,24 @@ fn freshness_as_json_has_all_digits() {
     }
 }
 
+/// CGM99's gamma model, with the digits computed for it.
+#[test]
+fn the_gamma_model_comes_out_of_the_command_line() {
+    for (delta, r, freshness, age) in [
+        ("0.5", "1", 0.650_666_666_667, 0.126_666_666_667),
+        ("0.5", "5", 0.243_255_601_28, 0.318_930_041_152),
+        ("0.9", "1", 0.683_813_814_359, 0.116_608_058_081),
+        ("2", "5", 0.587_326_502_153, 0.176_175_527_28),
+        ("1", "1", std::f64::consts::LN_2, 0.113_705_638_88),
+    ] {
+        let rate = format!("{r}/day");
+        let report = json(&["freshness", "--rate", &rate, "--period", "1day", "--delta", delta, "--json"]);
+        let uniform = &report["allocations"][0];
+        assert!((uniform["freshness"].as_f64().unwrap() - freshness).abs() < 1e-12, "{uniform}");
+        assert!((uniform["age_days"].as_f64().unwrap() - age).abs() < 1e-12, "{uniform}");
+    }
+}
+
 #[test]
 fn income_as_json_has_all_digits() {
     let arguments = ["income", "--rate", "0.457/year", "--benefit", "1/year", "--budget", "1/year", "--json"];
@@ -252,7 +270,7 @@ fn colours_are_for_terminals() {
 
 #[test]
 fn man_pages_and_completions_know_every_command() {
-    let commands = ["plan", "freshness", "income", "completions", "man"];
+    let commands = ["plan", "freshness", "income", "split", "completions", "man"];
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = stdout(&["completions", shell]);
         assert!(commands.iter().all(|command| script.contains(command)), "{shell}");

@@ -319,10 +319,7 @@ impl ExponentialPages<'_> {
     fn budget(&self, price: Price) -> f64 {
         match price.in_seconds(self.objective) {
             Funding::Budget(per_second) => per_second,
-            Funding::Price(price) => {
-                let spent = |page: usize| self.pages[page].cost * self.response(page, price).frequency;
-                (0..self.len()).map(spent).collect::<Sum>().value()
-            }
+            Funding::Price(price) => self.spending(price).spent.value(),
         }
     }
 }

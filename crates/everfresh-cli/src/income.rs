@@ -218,7 +218,7 @@ fn report<'a>(args: &IncomeArgs, population: &Population<Curve>, pages: &'a [Pag
 }
 
 /// An amount per day, per `unit`.
-fn per(per_day: f64, unit: Unit) -> String {
+fn amount(per_day: f64, unit: Unit) -> String {
     format!("{}/{unit}", number(per_day / Unit::Day.seconds() * unit.seconds()))
 }
 
@@ -238,13 +238,13 @@ fn one(row: &PageRow, unit: Unit) -> String {
         _ => {
             let period = Period::of(row.period_days.unwrap_or(f64::INFINITY), Unit::Day);
             let period = period.map_or_else(|_| "never".to_owned(), |period| period.to_string());
-            format!("best period:   {period}\nvisits:        {}\n", per(row.frequency_per_day, unit))
+            format!("best period:   {period}\nvisits:        {}\n", amount(row.frequency_per_day, unit))
         }
     };
     text.push_str(&format!(
         "freshness:     {}\nnet income:    {}\n",
         number(row.freshness),
-        per(row.net_income_per_day, unit)
+        amount(row.net_income_per_day, unit)
     ));
     text
 }
@@ -255,8 +255,8 @@ fn summary(report: &Report<'_>, unit: Unit) -> String {
         "{}: the best net income takes {} that cost {}, and is {}\n",
         count(report.pages.len(), "page"),
         visits(best.visits_per_day, unit),
-        per(best.spending_per_day, unit),
-        per(best.net_income_per_day, unit),
+        amount(best.spending_per_day, unit),
+        amount(best.net_income_per_day, unit),
     );
     if report.futile > 0 {
         text.push_str(&format!("futile: {} on which no visit is worth its cost\n", count(report.futile, "page")));
@@ -292,19 +292,19 @@ fn budget_lines(report: &Report<'_>, unit: Unit) -> String {
     };
     let asked = report.budget_per_day.unwrap_or_default();
     let spent = if (had.spending_per_day / asked - 1.0).abs() < 1e-9 {
-        format!("spending exactly {} instead", per(asked, unit))
+        format!("spending exactly {} instead", amount(asked, unit))
     } else {
         // Beyond some frequency a visit gains nothing, or less than can be told.
         format!(
             "of a budget of {} only {} can be spent with any gain",
-            per(asked, unit),
-            per(had.spending_per_day, unit)
+            amount(asked, unit),
+            amount(had.spending_per_day, unit)
         )
     };
     format!(
         "\n{spent}: {}, net income {}: {loss}\n",
         visits(had.visits_per_day, unit),
-        per(had.net_income_per_day, unit)
+        amount(had.net_income_per_day, unit)
     )
 }
 
@@ -328,8 +328,8 @@ fn explain(args: &IncomeArgs, frequency: Frequency) -> Result<()> {
     let unit = unit(args);
     output::print(&format!(
         "{} is the best frequency if a right copy earns {}: {} times the cost of a visit, per {unit}\n",
-        per(frequency.per_day(), unit),
-        per(ratio * args.cost, unit),
+        amount(frequency.per_day(), unit),
+        amount(ratio * args.cost, unit),
         number(ratio / Unit::Day.seconds() * unit.seconds()),
     ))
 }

@@ -68,6 +68,7 @@ struct Outcome {
     plans: Vec<Plan>,
     chosen: usize,
     unit: Unit,
+    budget_per_second: Option<f64>,
     cost: Option<f64>,
 }
 
@@ -104,7 +105,9 @@ fn solve(args: &PlanArgs) -> Result<Outcome> {
         plans.with_context(|| args.pages.as_deref().unwrap_or(Path::new("the example")).display().to_string())?;
     let allocation: Allocation = args.allocation.into();
     let chosen = plans.iter().position(|plan| plan.terms().allocation == allocation).unwrap_or(0);
-    Ok(Outcome { keys, pages, plans, chosen, unit: args.columns.unit.unwrap_or(Unit::Day), cost: args.price.cost })
+    let unit = args.columns.unit.unwrap_or(Unit::Day);
+    let PriceArgs { budget: budget_per_second, cost, .. } = args.price;
+    Ok(Outcome { keys, pages, plans, chosen, unit, budget_per_second, cost })
 }
 
 fn pages(table: Table, args: &PlanArgs) -> Result<Vec<(String, Page)>> {
@@ -273,7 +276,8 @@ impl Outcome {
         ));
         text.push_str(&self.comparison());
         let income = self.net_income().map(|income| format!("net income: {} per {}\n", number(income), self.unit));
-        let remarks = [self.price_line(), self.given_up_line(), income.unwrap_or_default()].concat();
+        let remarks =
+            [self.unspent_line(), self.price_line(), self.given_up_line(), income.unwrap_or_default()].concat();
         if !remarks.is_empty() {
             text.push('\n');
             text.push_str(&remarks);
@@ -301,7 +305,7 @@ impl Outcome {
     }
 
     fn price_line(&self) -> String {
-        let Some(days) = self.price_days().and_then(finite) else { return String::new() };
+        let Some(days) = self.price_days().and_then(finite).filter(|days| *days > 0.0) else { return String::new() };
         let gained = match self.plan().terms().objective {
             Objective::Freshness => format!("{} of freshness", day_text(days)),
             Objective::Age => format!("{} day² of age", number(days)),
@@ -309,6 +313,20 @@ impl Outcome {
         };
         let scale = if self.weights() || self.costs() { ", times its cost over its weight" } else { "" };
         format!("price: a visit must gain {gained}{scale}\n")
+    }
+
+    /// Static pages and minimum periods may leave money over; nobody is to find that out from a sum.
+    fn unspent_line(&self) -> String {
+        let spent = self.plan().totals().spending_per_second;
+        match self.budget_per_second {
+            Some(budget) if spent < budget * (1.0 - 1e-9) => format!(
+                "not all is spent: {} of {} per {}; static pages and minimum periods allow no more\n",
+                output::per(spent, self.unit),
+                output::per(budget, self.unit),
+                self.unit
+            ),
+            _ => String::new(),
+        }
     }
 
     fn given_up_line(&self) -> String {

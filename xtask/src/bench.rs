@@ -9,8 +9,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use everfresh::Objective;
-use everfresh::plan::stream::{Columns, Outcome, plan};
+use everfresh::plan::stream::{Columns, Limits, Outcome, plan};
+use everfresh::{Price, Terms, Unit};
 use rand::SeedableRng;
 use rand_distr::{Distribution, LogNormal, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -93,7 +93,9 @@ pub fn run(options: Options) -> Result<String> {
 
 /// The best times of the solver and of a pass that reads and writes the same bytes.
 fn measure(work: &Workload, budget: f64, out: &mut [f64], runs: usize) -> Result<(f64, f64, Outcome)> {
-    let columns = Columns { rate: &work.rate, weight: Some(&work.weight), cost: None };
+    let columns = Columns { weight: Some(&work.weight), ..Columns::new(&work.rate) };
+    // A day stands for a second here: the unit does not matter.
+    let terms = Terms::new(Price::for_budget(budget, Unit::Second)?);
     let (mut ours, mut bound) = (f64::INFINITY, f64::INFINITY);
     let mut outcome = None;
     for _ in 0..runs.max(1) {
@@ -104,7 +106,7 @@ fn measure(work: &Workload, budget: f64, out: &mut [f64], runs: usize) -> Result
         });
         bound = bound.min(start.elapsed().as_secs_f64());
         let start = Instant::now();
-        outcome = Some(plan(columns, Objective::Freshness, budget, out)?);
+        outcome = Some(plan(columns, terms, &Limits::default(), out)?);
         ours = ours.min(start.elapsed().as_secs_f64());
     }
     Ok((ours, bound, outcome.context("no run")?))

@@ -43,6 +43,21 @@ pub enum Error {
         /// What there is.
         budget_per_second: f64,
     },
+    /// What is promised to the pages of a host costs more than its cap.
+    #[error(
+        "cannot plan: the maximum periods on host {host} alone cost {} per day, {} more than its cap of {}",
+        per_day(*needed_per_second),
+        per_day(needed_per_second - cap_per_second),
+        per_day(*cap_per_second)
+    )]
+    HostInfeasible {
+        /// The host, by its place in the list of caps.
+        host: u32,
+        /// What the maximum periods of its pages cost.
+        needed_per_second: f64,
+        /// Its cap.
+        cap_per_second: f64,
+    },
     /// Two facts that were given contradict each other.
     #[error("{0}")]
     Inconsistent(String),

@@ -205,17 +205,22 @@ impl Order {
             (Order::Fixed, Objective::Freshness) => kernel::g_inverse(y),
             (Order::Fixed, Objective::Age) => kernel::h_inverse(y),
             (Order::Fixed, Objective::Harmonic) => kernel::k_inverse(y),
-            (Order::Random, Objective::Freshness) if y > 0.5 => random_ratio_at_complement(1.0 - y),
-            (Order::PurelyRandom, Objective::Freshness) => {
-                let root = y.sqrt();
-                // 1 - sqrt(y), without cancellation.
-                root * (1.0 + root) / (1.0 - y)
-            }
+            (Order::Random, Objective::Freshness) if y > 0.5 => self.ratio_at_complement(1.0 - y),
+            (Order::PurelyRandom, Objective::Freshness) => purely_random_ratio(y, 1.0 - y),
             (Order::PurelyRandom, Objective::Harmonic) => (y + (y * y + 4.0 * y).sqrt()) / 2.0,
             _ => solve(y, first_guess(objective, y), |r| Evaluation {
                 value: self.utility(objective, r),
                 elasticity: self.utility_elasticity(objective, r),
             }),
+        }
+    }
+
+    /// The frequency ratio at which the utility for freshness is 1 - q, with all digits where q is small.
+    pub(crate) fn ratio_at_complement(self, q: f64) -> f64 {
+        match self {
+            Order::Fixed => kernel::g_complement_inverse(q),
+            Order::Random => random_ratio_at_complement(q),
+            Order::PurelyRandom => purely_random_ratio(1.0 - q, q),
         }
     }
 
@@ -319,6 +324,12 @@ fn random_ratio_at_complement(q: f64) -> f64 {
         let complement = phi.e1 * (3.0 * phi.e1 - 2.0 * phi.e0);
         Evaluation { value: complement.recip(), elasticity: r * r * random_gap_squared(r, &phi) / complement }
     })
+}
+
+/// The inverse of `(r/(1+r))^2` at y, given 1 - y too: `sqrt(y)/(1 - sqrt(y))` without cancellation.
+fn purely_random_ratio(y: f64, complement: f64) -> f64 {
+    let root = y.sqrt();
+    root * (1.0 + root) / complement
 }
 
 /// E[X² e^(-rX)] for the triangular gap X: the second derivative of `E_1^2`.

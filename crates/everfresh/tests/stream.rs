@@ -1,66 +1,234 @@
-//! The streaming solver equals the exact one, whatever the number of threads.
+//! The streaming solver equals the exact one under every kind of constraint, whatever the number of threads, and every page
+//! of its plans satisfies the conditions of Karush, Kuhn and Tucker.
 
 #![allow(clippy::unwrap_used)]
 
-use everfresh::plan::stream::{Columns, Histogram, plan};
-use everfresh::{Objective, Page, Plan, Price, Rate, Terms, Unit};
+use everfresh::plan::Reason;
+use everfresh::plan::stream::{Columns, Limits, Outcome, Solution, plan};
+use everfresh::{Allocation, Objective, Order, Page, Period, Plan, Price, Rate, Terms, Unit};
 use proptest::prelude::*;
 
-/// The exact plan of the same columns, per second.
-fn exact(columns: Columns<'_>, objective: Objective, budget: f64) -> (f64, Vec<f64>) {
-    let at = |column: Option<&[f64]>, i: usize| column.map_or(1.0, |column| column[i]);
-    let page = |i: usize| {
-        let page = Page::new(Rate::per(columns.rate[i], Unit::Second).unwrap());
-        page.with_weight(at(columns.weight, i)).unwrap().with_cost(at(columns.cost, i)).unwrap()
-    };
-    let pages: Vec<Page> = (0..columns.rate.len()).map(page).collect();
-    let price = Price::for_budget(budget, Unit::Second).unwrap();
-    let plan = Plan::new(&pages, Terms { objective, ..Terms::new(price) }).unwrap();
-    (plan.price().unwrap(), plan.entries().iter().map(|entry| entry.frequency.per_second()).collect())
+/// Pages of a random table.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    rate: Vec<f64>,
+    weight: Vec<f64>,
+    cost: Vec<f64>,
+    count: Vec<f64>,
+    min_period: Vec<f64>,
+    max_period: Vec<f64>,
+    host: Vec<u32>,
 }
 
-#[track_caller]
-fn check(columns: Columns<'_>, objective: Objective, budget: f64) {
-    let mut ours = vec![f64::NAN; columns.rate.len()];
-    let outcome = plan(columns, objective, budget, &mut ours).unwrap();
-    let (price, theirs) = exact(columns, objective, budget);
-    assert!((outcome.spent / budget - 1.0).abs() < 1e-9, "{objective:?} spends {} of {budget}", outcome.spent);
-    assert!((outcome.price / price - 1.0).abs() < 1e-8, "{objective:?} price {} {price}", outcome.price);
-    for (i, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-        // A page about to be given up answers to the last digits of the price.
-        assert!((ours - theirs).abs() <= 1e-7 * theirs + 1e-9 * budget, "{objective:?} page {i}: {ours} {theirs}");
+impl Table {
+    fn columns(&self) -> Columns<'_> {
+        Columns {
+            rate: &self.rate,
+            weight: Some(&self.weight),
+            cost: Some(&self.cost),
+            count: Some(&self.count),
+            min_period: Some(&self.min_period),
+            max_period: Some(&self.max_period),
+            host: Some(&self.host),
+        }
+    }
+
+    /// Rates, weights, costs and bounds, without hosts and counts.
+    fn plain(&self) -> Columns<'_> {
+        Columns { host: None, count: None, ..self.columns() }
+    }
+
+    fn wants_visits(&self) -> bool {
+        self.rate.iter().zip(&self.weight).any(|(rate, weight)| rate * weight > 0.0)
     }
 }
 
-fn columns_of(n: usize) -> impl Strategy<Value = (Vec<f64>, Vec<f64>, Vec<f64>)> {
-    let power = |range: std::ops::Range<f64>| range.prop_map(|log| 10f64.powf(log));
+fn power(range: std::ops::Range<f64>) -> impl Strategy<Value = f64> {
+    range.prop_map(|log| 10f64.powf(log))
+}
+
+fn table(most: usize, bounded: bool) -> impl Strategy<Value = Table> {
     let zero_or = |range| prop_oneof![1 => Just(0.0), 9 => power(range)];
-    prop::collection::vec((zero_or(-6.0..3.0), zero_or(-3.0..3.0), power(-2.0..2.0)), 1..n).prop_map(|pages| {
-        let mut columns = (Vec::new(), Vec::new(), Vec::new());
-        for (rate, weight, cost) in pages {
-            columns.0.push(rate);
-            columns.1.push(weight);
-            columns.2.push(cost);
+    let min = if bounded { prop_oneof![Just(0.0), power(-2.0..2.0)].boxed() } else { Just(0.0).boxed() };
+    let slack = if bounded { prop_oneof![Just(f64::INFINITY), power(0.0..4.0)].boxed() } else { Just(f64::INFINITY).boxed() };
+    let page =
+        (zero_or(-6.0..3.0), zero_or(-3.0..3.0), power(-2.0..2.0), 1u8..5, min, slack, 0u32..4);
+    prop::collection::vec(page, 1..most).prop_map(|pages| {
+        let mut table = Table::default();
+        for (rate, weight, cost, count, min, slack, host) in pages {
+            table.rate.push(rate);
+            table.weight.push(weight);
+            table.cost.push(cost);
+            table.count.push(f64::from(count));
+            table.min_period.push(min);
+            table.max_period.push(if min > 0.0 { min * slack } else { slack });
+            table.host.push(host);
         }
-        columns
+        table
     })
+}
+
+fn terms(objective: Objective, budget: f64) -> Terms {
+    Terms { objective, ..Terms::new(Price::for_budget(budget, Unit::Second).unwrap()) }
+}
+
+/// The exact plan of the same columns.
+fn exact(columns: Columns<'_>, terms: Terms) -> Plan {
+    let at = |column: Option<&[f64]>, i: usize, default: f64| column.map_or(default, |column| column[i]);
+    let page = |i: usize| {
+        let page = Page::new(Rate::per(columns.rate[i], Unit::Second).unwrap());
+        let page = page.with_weight(at(columns.weight, i, 1.0)).unwrap().with_cost(at(columns.cost, i, 1.0)).unwrap();
+        let period = |seconds: f64| {
+            if seconds.is_infinite() { Period::NEVER } else { Period::of(seconds, Unit::Second).unwrap() }
+        };
+        let (min, max) = (at(columns.min_period, i, 0.0), at(columns.max_period, i, f64::INFINITY));
+        page.with_periods(period(min), period(max)).unwrap()
+    };
+    let pages: Vec<Page> = (0..columns.rate.len()).map(page).collect();
+    Plan::new(&pages, terms).unwrap()
+}
+
+#[track_caller]
+fn check(columns: Columns<'_>, terms: Terms) {
+    let mut ours = vec![f64::NAN; columns.rate.len()];
+    let outcome = plan(columns, terms, &Limits::default(), &mut ours).unwrap();
+    let exact = exact(columns, terms);
+    let spent = exact.totals().spending_per_second;
+    assert!((outcome.spent / spent - 1.0).abs() < 1e-9, "{terms:?} spends {} not {spent}", outcome.spent);
+    if let Some(price) = exact.price().filter(|price| *price > 0.0 && price.is_finite()) {
+        assert!((outcome.price / price - 1.0).abs() < 1e-8, "{terms:?} price {} {price}", outcome.price);
+    }
+    for (i, (ours, theirs)) in ours.iter().zip(exact.entries()).enumerate() {
+        let theirs = theirs.frequency.per_second();
+        // A page about to be given up answers to the last digits of the price.
+        assert!((ours - theirs).abs() <= 1e-7 * theirs + 1e-9 * spent, "{terms:?} page {i}: {ours} {theirs}");
+    }
 }
 
 proptest! {
     #[test]
-    fn streaming_equals_exact((rate, weight, cost) in columns_of(200), log_budget in -4.0..4.0f64) {
-        prop_assume!(rate.iter().zip(&weight).any(|(rate, weight)| rate * weight > 0.0));
-        let columns = Columns { rate: &rate, weight: Some(&weight), cost: Some(&cost) };
+    fn streaming_equals_exact(table in table(200, false), log_budget in -4.0..4.0f64) {
+        prop_assume!(table.wants_visits());
         for objective in Objective::ALL {
-            check(columns, objective, 10f64.powf(log_budget));
+            check(table.plain(), terms(objective, 10f64.powf(log_budget)));
         }
+    }
+
+    #[test]
+    fn streaming_equals_exact_with_bounds(table in table(60, true), log_slack in -3.0..3.0f64) {
+        prop_assume!(table.wants_visits());
+        let promised: f64 = table.cost.iter().zip(&table.max_period).map(|(cost, max)| cost / max).sum();
+        let budget = promised + 10f64.powf(log_slack);
+        for objective in Objective::ALL {
+            for order in Order::ALL {
+                for allocation in Allocation::ALL {
+                    check(table.plain(), Terms { order, allocation, ..terms(objective, budget) });
+                }
+            }
+        }
+    }
+
+    /// A row of count n is n rows.
+    #[test]
+    fn counts_are_repeated_rows(table in table(30, true), log_slack in -3.0..3.0f64) {
+        prop_assume!(table.wants_visits());
+        let columns = Columns { host: None, ..table.columns() };
+        let mut rows = Table::default();
+        let mut promised = 0.0;
+        for i in 0..table.rate.len() {
+            let times = table.count[i] as usize;
+            rows.rate.extend(vec![table.rate[i]; times]);
+            rows.weight.extend(vec![table.weight[i]; times]);
+            rows.cost.extend(vec![table.cost[i]; times]);
+            rows.min_period.extend(vec![table.min_period[i]; times]);
+            rows.max_period.extend(vec![table.max_period[i]; times]);
+            promised += table.count[i] * table.cost[i] / table.max_period[i];
+        }
+        let terms = terms(Objective::Freshness, promised + 10f64.powf(log_slack));
+        let mut few = vec![0.0; table.rate.len()];
+        let mut many = vec![0.0; rows.rate.len()];
+        let one = plan(columns, terms, &Limits::default(), &mut few).unwrap();
+        let other = plan(rows.plain(), terms, &Limits::default(), &mut many).unwrap();
+        prop_assert!((one.spent / other.spent - 1.0).abs() < 1e-9);
+        let repeated = few.iter().zip(&table.count).flat_map(|(f, count)| vec![*f; *count as usize]);
+        for (a, b) in repeated.zip(many) {
+            prop_assert!((a - b).abs() <= 1e-7 * b + 1e-9 * one.spent, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn every_page_satisfies_the_conditions_of_the_optimum(
+        table in table(60, true),
+        log_slack in -2.0..3.0f64,
+        floor in prop_oneof![Just(0.0), 0.0..0.5f64],
+        caps in prop::collection::vec(prop_oneof![Just(f64::INFINITY), power(-2.0..3.0)], 4),
+    ) {
+        prop_assume!(table.wants_visits());
+        let cost = |i: usize| table.count[i] * table.cost[i];
+        let promised = |host: Option<u32>| -> f64 {
+            let of_host = (0..table.rate.len()).filter(|i| host.is_none_or(|host| table.host[*i] == host));
+            of_host.map(|i| cost(i) / table.max_period[i]).sum()
+        };
+        let hosts = (0u32..).zip(caps);
+        let caps: Vec<f64> = hosts.map(|(host, cap)| cap + 1.01 * promised(Some(host))).collect();
+        // The floor may exceed the promises everywhere.
+        let budget = (promised(None) + 10f64.powf(log_slack)) / (1.0 - floor);
+        let limits = Limits { floor, caps };
+        for objective in Objective::ALL {
+            conditions(&table, terms(objective, budget), &limits);
+        }
+    }
+}
+
+/// Karush, Kuhn and Tucker, page by page: what a visit more would gain per cost is the price of the page's host, more where
+/// it is visited as often as it may be, and less where it is visited as seldom as it may be. A host's price is the plan's
+/// unless its cap is spent.
+#[track_caller]
+fn conditions(table: &Table, terms: Terms, limits: &Limits) {
+    let columns = table.columns();
+    let Terms { objective, order, .. } = terms;
+    let mut frequencies = vec![0.0; columns.rate.len()];
+    let outcome = plan(columns, terms, limits, &mut frequencies).unwrap();
+    let solution = Solution::of(&columns, terms, limits).unwrap();
+    let mut answers = Vec::new();
+    solution.answers(columns, |_, answer| answers.push(answer));
+    let mut spent_on = vec![0.0; limits.caps.len()];
+    let total: f64 = (0..columns.rate.len())
+        .map(|i| {
+            assert_eq!(answers[i].frequency, frequencies[i]);
+            spent_on[table.host[i] as usize] += table.count[i] * table.cost[i] * frequencies[i];
+            table.count[i] * table.cost[i] * frequencies[i]
+        })
+        .sum();
+    for (spent, cap) in spent_on.iter().zip(&limits.caps) {
+        assert!(*spent <= cap * (1.0 + 1e-8), "a host spends {spent} of {cap}");
+    }
+    for i in 0..columns.rate.len() {
+        let (rate, weight, cost) = (table.rate[i], table.weight[i], table.cost[i]);
+        let (f, price) = (frequencies[i], answers[i].price);
+        let (low, high) = (table.max_period[i].recip(), table.min_period[i].recip());
+        assert!(f >= low * (1.0 - 1e-12) && f <= high * (1.0 + 1e-12), "{f} is not within {low}..{high}");
+        if price > outcome.price {
+            let host = table.host[i] as usize;
+            assert!((spent_on[host] / limits.caps[host] - 1.0).abs() < 1e-8, "host {host} has a price and money left");
+        }
+        if rate == 0.0 || weight == 0.0 || price.is_infinite() {
+            continue;
+        }
+        let gain = |f: f64| weight * order.utility(objective, rate / f) / rate.powi(objective.time_power()) / cost;
+        // At the floor too a page is visited as seldom as it may be.
+        let reason = answers[i].reason;
+        let at_high = f >= high * (1.0 - 1e-12);
+        let at_low = f <= low * (1.0 + 1e-12) || reason == Reason::AtFloor || at_high && limits.floor > 0.0;
+        assert!(at_low || gain(f * (1.0 - 1e-6)) >= price * (1.0 - 1e-6), "page {i} gains too little: {reason:?}");
+        assert!(at_high || gain(f * (1.0 + 1e-6) + 1e-9 * total) <= price * (1.0 + 1e-6), "page {i} gains too much");
     }
 }
 
 #[test]
 fn starving_budgets_are_spent() {
     for budget in [1.0, 0.1, 1e-3, 1e-6] {
-        check(Columns { rate: &[1.0; 7], weight: None, cost: None }, Objective::Freshness, budget);
+        check(Columns::new(&[1.0; 7]), terms(Objective::Freshness, budget));
     }
 }
 
@@ -70,83 +238,97 @@ fn large_blocks_of_identical_pages_are_planned() {
     let rate = vec![2.0; 300_000];
     for budget in [1e-9, 1.0, 1e5] {
         let mut out = vec![0.0; rate.len()];
-        let outcome =
-            plan(Columns { rate: &rate, weight: None, cost: None }, Objective::Freshness, budget, &mut out).unwrap();
+        let terms = terms(Objective::Freshness, budget);
+        let outcome = plan(Columns::new(&rate), terms, &Limits::default(), &mut out).unwrap();
         assert!((outcome.spent / budget - 1.0).abs() < 1e-9, "{outcome:?}");
         assert!(out.iter().all(|f| (f * 3e5 / budget - 1.0).abs() < 1e-9));
     }
 }
 
-/// Histograms of parts add up to the histogram of the whole.
-#[test]
-fn histograms_add_up() {
-    let rate: Vec<f64> = (1..1000).map(|i| 1.0 / f64::from(i)).collect();
-    let of = |rate: &[f64]| {
-        let mut histogram = Histogram::new(Objective::Freshness);
-        histogram.add(Columns { rate, weight: None, cost: None }).unwrap();
-        histogram
+/// Rates over six decades, seeded.
+fn many_rates(n: usize) -> Vec<f64> {
+    let mut state = 7u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        10f64.powf((state >> 11) as f64 / (1u64 << 53) as f64 * 6.0 - 4.0)
     };
-    let mut parts = of(&rate[..300]);
-    parts.merge(&of(&rate[300..]));
-    let (whole, parts) = (of(&rate).price(3.0).unwrap(), parts.price(3.0).unwrap());
-    assert!((whole / parts - 1.0).abs() < 1e-12, "{whole} {parts}");
-    let mut out = vec![0.0; rate.len()];
-    let exact =
-        plan(Columns { rate: &rate, weight: None, cost: None }, Objective::Freshness, 3.0, &mut out).unwrap().price;
-    assert!((whole / exact - 1.0).abs() < 1e-3, "{whole} {exact}");
+    (0..n).map(|_| next()).collect()
 }
 
-/// Two and a half chunks of rates over six decades, by one thread and by three: the same bits.
+/// Two and a half chunks, by one thread and by three: the same bits. The second half of them is sorted, so that a sample of
+/// blocks misleads.
 #[test]
 fn the_number_of_threads_does_not_matter() {
     let n = 5 << 19;
-    let mut state = 7u64;
-    let rate: Vec<f64> = (0..n)
-        .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            10f64.powf((state >> 11) as f64 / (1u64 << 53) as f64 * 6.0 - 4.0)
-        })
-        .collect();
-    let columns = Columns { rate: &rate, weight: None, cost: None };
-    let run = |threads: usize| {
+    let mut rate = many_rates(n);
+    rate[n / 2..].sort_by(f64::total_cmp);
+    let host: Vec<u32> = (0..n).map(|i| (i % 1000) as u32).collect();
+    let caps: Vec<f64> = (0..1000).map(|host| if host % 2 == 0 { 90.0 } else { f64::INFINITY }).collect();
+    let columns = Columns { host: Some(&host), ..Columns::new(&rate) };
+    let run = |threads: usize, limits: &Limits| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let mut frequencies = vec![0.0; n];
-        let outcome = pool.install(|| plan(columns, Objective::Freshness, 1e5, &mut frequencies)).unwrap();
+        let terms = terms(Objective::Freshness, 1e5);
+        let outcome: Outcome = pool.install(|| plan(columns, terms, limits, &mut frequencies)).unwrap();
         assert!((outcome.spent / 1e5 - 1.0).abs() < 1e-9, "{outcome:?}");
         (outcome, frequencies)
     };
-    assert!(run(1) == run(3));
+    for limits in [Limits::default(), Limits { floor: 0.05, caps }] {
+        assert!(run(1, &limits) == run(3, &limits));
+    }
 }
 
 #[test]
 fn bad_columns_are_refused() {
-    let refused = |rate: &[f64], weight: Option<&[f64]>, budget: f64| {
-        let mut out = vec![0.0; rate.len()];
-        plan(Columns { rate, weight, cost: None }, Objective::Age, budget, &mut out).unwrap_err().to_string()
+    let none = Limits::default();
+    let refused = |columns: Columns<'_>, limits: &Limits, budget: f64| {
+        let mut out = vec![0.0; columns.len()];
+        plan(columns, terms(Objective::Age, budget), limits, &mut out).unwrap_err().to_string()
     };
-    assert_eq!(refused(&[], None, 1.0), "cannot plan: there are no pages");
-    assert_eq!(refused(&[1.0], None, 0.0), "budget must be positive and finite, got 0");
+    assert_eq!(refused(Columns::new(&[]), &none, 1.0), "cannot plan: there are no pages");
     assert_eq!(
-        refused(&[1.0, f64::NAN], None, 1.0),
+        refused(Columns::new(&[1.0, f64::NAN]), &none, 1.0),
         "page 1, counted from 0: rate must be at least 0 and finite, got NaN"
     );
     assert_eq!(
-        refused(&[1.0, 2.0], Some(&[1.0, -3.0]), 1.0),
+        refused(Columns { weight: Some(&[1.0, -3.0]), ..Columns::new(&[1.0, 2.0]) }, &none, 1.0),
         "page 1, counted from 0: weight must be at least 0 and finite, got -3"
     );
-    assert_eq!(refused(&[1.0, 2.0], Some(&[1.0]), 1.0), "columns must be of one length, got 2 rates and 1 others");
+    assert_eq!(
+        refused(Columns { weight: Some(&[1.0]), ..Columns::new(&[1.0, 2.0]) }, &none, 1.0),
+        "columns must be of one length, got 2 rates and 1 others"
+    );
+    let bounds = Columns { min_period: Some(&[2.0]), max_period: Some(&[1.0]), ..Columns::new(&[1.0]) };
+    assert!(refused(bounds, &none, 1.0).contains("minimum period must not exceed"));
+    let promise = Columns { max_period: Some(&[1.0]), ..Columns::new(&[1.0]) };
+    assert!(refused(promise, &none, 0.5).contains("the maximum periods alone cost 86400 per day, 43200 more"));
+    let capped = Limits { caps: vec![0.5], ..Limits::default() };
+    assert!(refused(promise, &capped, 2.0).contains("on host 0 alone cost 86400 per day, 43200 more than its cap"));
+    let strange = Columns { host: Some(&[7]), ..Columns::new(&[1.0]) };
+    assert!(refused(strange, &capped, 2.0).contains("host 7, counted from 0, has no cap: there are 1"));
+    let floor = Limits { floor: 1.5, ..Limits::default() };
+    assert_eq!(refused(Columns::new(&[1.0]), &floor, 1.0), "floor must be between 0 and 1, got 1.5");
     // Nothing to visit is no error.
     let mut out = [1.0];
-    let columns = Columns { rate: &[0.0], weight: None, cost: None };
-    assert_eq!(plan(columns, Objective::Age, 1.0, &mut out).unwrap().spent, 0.0);
-    assert_eq!(out, [0.0]);
+    let outcome = plan(Columns::new(&[0.0]), terms(Objective::Age, 1.0), &none, &mut out).unwrap();
+    assert_eq!((outcome.spent, out), (0.0, [0.0]));
 }
 
-/// The exact solver starts from a histogram when there are many pages: it spends the budget just the same.
+/// The exact solver starts from a sample when there are many pages: it spends the budget just the same.
 #[test]
 fn large_exact_plans_spend_their_budget() {
     let rate: Vec<f64> = (1..20_000).map(|i| f64::from(i) / 1000.0).collect();
     for objective in Objective::ALL {
-        check(Columns { rate: &rate, weight: None, cost: None }, objective, 1e4);
+        check(Columns::new(&rate), terms(objective, 1e4));
     }
+}
+
+/// A host whose cap cannot carry the floor shares it out; the others keep it.
+#[test]
+fn a_floor_bows_to_a_cap() {
+    let columns = Columns { host: Some(&[0, 0, 1, 1]), ..Columns::new(&[1.0, 0.0, 1.0, 0.0]) };
+    let limits = Limits { floor: 0.4, caps: vec![0.1, f64::INFINITY] };
+    let mut out = [0.0; 4];
+    plan(columns, terms(Objective::Freshness, 2.0), &limits, &mut out).unwrap();
+    assert_eq!(out.map(|f| format!("{f:.3}")), ["0.050", "0.050", "1.700", "0.200"]);
 }

@@ -13,6 +13,7 @@
 mod table;
 
 pub use table::Reciprocal;
+pub(crate) use table::{chebyshev_nodes, interpolate};
 
 use crate::numeric::{Evaluation, Phi, solve};
 

@@ -5,10 +5,9 @@
 //! logarithm, no division, no loop. For freshness, where y ends at 1, the upper half is addressed by the bits of 1 - y,
 //! which keep the digits there.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
-use super::{g_complement_inverse, g_inverse, h_inverse, k_inverse};
-use crate::order::Objective;
+use crate::order::{Objective, Order};
 
 /// Cubics per binade, as a power of two.
 const FINENESS: u32 = 6;
@@ -31,10 +30,19 @@ fn cubics(low: i32, high: i32, function: impl Fn(f64) -> f64) -> Vec<[f64; 4]> {
     (key(f64::from(low).exp2())..key(f64::from(high).exp2())).map(piece).collect()
 }
 
-/// The cubic through four Chebyshev points of 0..1, by its coefficients.
+/// Four Chebyshev points of 0..1.
+pub(crate) fn chebyshev_nodes() -> [f64; 4] {
+    [1.0, 3.0, 5.0, 7.0].map(|k: f64| 0.5 - 0.5 * (k * std::f64::consts::PI / 8.0).cos())
+}
+
+/// The cubic through these points of a function.
 fn cubic(function: impl Fn(f64) -> f64) -> [f64; 4] {
-    let nodes = [1.0, 3.0, 5.0, 7.0].map(|k: f64| 0.5 - 0.5 * (k * std::f64::consts::PI / 8.0).cos());
-    let mut d = nodes.map(function);
+    let nodes = chebyshev_nodes();
+    interpolate(&nodes, nodes.map(function))
+}
+
+/// The cubic through four points, by its coefficients.
+pub(crate) fn interpolate(nodes: &[f64; 4], mut d: [f64; 4]) -> [f64; 4] {
     // Newton's divided differences, then expanded into powers.
     for order in 1..4 {
         for i in (order..4).rev() {
@@ -52,8 +60,10 @@ fn cubic(function: impl Fn(f64) -> f64) -> [f64; 4] {
     c
 }
 
-/// The reciprocal of an inverse utility under fixed order, by table.
+/// The reciprocal of an inverse utility, by table.
+#[derive(Debug)]
 pub struct Reciprocal {
+    order: Order,
     objective: Objective,
     /// The y that the table spans.
     smallest: f64,
@@ -67,56 +77,60 @@ pub struct Reciprocal {
     cubics: Box<[[f64; 4]]>,
 }
 
-static FRESHNESS: LazyLock<Reciprocal> = LazyLock::new(|| {
-    let mut all = cubics(-64, -1, |y| g_inverse(y).recip());
+/// The table for freshness, whose utility has a ceiling.
+fn bounded(order: Order) -> Reciprocal {
+    const LOW: i32 = -64;
+    let inverse = |y: f64| order.ratio_at_utility(Objective::Freshness, y);
+    let mut all = cubics(LOW, -1, |y| inverse(y).recip());
     let below = all.len() as u64;
     // Down to the last place of 1 - y, and up to 1/2.
-    all.extend(cubics(-54, 0, |q| g_complement_inverse(q.min(0.75)).recip()));
+    all.extend(cubics(-54, 0, |q| order.ratio_at_complement(q.min(0.75)).recip()));
     all.push([0.0; 4]);
     Reciprocal {
+        order,
         objective: Objective::Freshness,
-        smallest: (-64f64).exp2(),
+        smallest: f64::from(LOW).exp2(),
         largest: f64::INFINITY,
         split: 0.5,
-        low_base: key((-64f64).exp2()),
+        low_base: key(f64::from(LOW).exp2()),
         high_base: key((-54f64).exp2()).wrapping_sub(below),
         cubics: all.into(),
     }
-});
-static AGE: LazyLock<Reciprocal> = LazyLock::new(|| unbounded(Objective::Age, -96, |y| h_inverse(y).recip()));
-static HARMONIC: LazyLock<Reciprocal> = LazyLock::new(|| unbounded(Objective::Harmonic, -64, |y| k_inverse(y).recip()));
+}
 
 /// The table of an objective without a ceiling.
-fn unbounded(objective: Objective, low: i32, reciprocal: impl Fn(f64) -> f64) -> Reciprocal {
+fn unbounded(order: Order, objective: Objective) -> Reciprocal {
     const HIGH: i32 = 64;
+    let low = if objective == Objective::Age { -96 } else { -64 };
     let smallest = f64::from(low).exp2();
     Reciprocal {
+        order,
         objective,
         smallest,
         largest: f64::from(HIGH).exp2(),
         split: f64::INFINITY,
         low_base: key(smallest),
         high_base: 0,
-        cubics: cubics(low, HIGH, reciprocal).into(),
+        cubics: cubics(low, HIGH, |y| order.ratio_at_utility(objective, y).recip()).into(),
     }
 }
 
 impl Reciprocal {
-    /// The table for an objective, built once (about ten milliseconds).
-    pub fn of(objective: Objective) -> &'static Reciprocal {
-        match objective {
-            Objective::Freshness => &FRESHNESS,
-            Objective::Age => &AGE,
-            Objective::Harmonic => &HARMONIC,
-        }
+    /// The table for an order and an objective, built once (some milliseconds).
+    pub fn of(order: Order, objective: Objective) -> &'static Reciprocal {
+        static TABLES: [OnceLock<Reciprocal>; 9] = [const { OnceLock::new() }; 9];
+        TABLES[3 * order as usize + objective as usize].get_or_init(|| match objective {
+            Objective::Freshness => bounded(order),
+            Objective::Age | Objective::Harmonic => unbounded(order, objective),
+        })
     }
 
     /// `1/u^-1(y)`: 0 from the ceiling up, infinite at 0. Relative error below 1e-9.
     ///
     /// ```
     /// use everfresh::kernel::{Reciprocal, g_inverse};
-    /// use everfresh::Objective;
-    /// let table = Reciprocal::of(Objective::Freshness);
+    /// use everfresh::{Objective, Order};
+    /// let table = Reciprocal::of(Order::Fixed, Objective::Freshness);
     /// assert!((table.at(0.3) * g_inverse(0.3) - 1.0).abs() < 1e-9);
     /// assert_eq!(table.at(1.0), 0.0);
     /// ```
@@ -134,13 +148,7 @@ impl Reciprocal {
     pub fn with_fall(&self, y: f64) -> (f64, f64) {
         if y < self.smallest || y >= self.largest {
             let value = self.outside(y);
-            // The power laws beyond the table.
-            let power = match (self.objective, y < 1.0) {
-                (Objective::Age, true) => 1.0 / 3.0,
-                (Objective::Harmonic, false) => 1.0,
-                _ => 0.5,
-            };
-            return (value, power * value);
+            return (value, value / self.order.utility_elasticity(self.objective, value.recip()));
         }
         let (bits, [a, b, c, d], u) = self.locate(y);
         let slope = b + u * (2.0 * c + u * (3.0 * d));
@@ -167,18 +175,10 @@ impl Reciprocal {
         (bits & !(1 << 63), cubic, u)
     }
 
-    /// The leading terms, beyond the table.
+    /// Beyond the table, where hardly a page is: the exact inverse.
     #[cold]
     fn outside(&self, y: f64) -> f64 {
-        let small = y < 1.0;
-        let r = match self.objective {
-            Objective::Freshness => (2.0 * y).sqrt() * (1.0 + (2.0 * y).sqrt() / 3.0),
-            Objective::Age if small => (3.0 * y).cbrt() * (1.0 + (3.0 * y).cbrt() / 8.0),
-            Objective::Age => (2.0 * (y + 1.0)).sqrt(),
-            Objective::Harmonic if small => (2.0 * y).sqrt() * (1.0 + (2.0 * y).sqrt() / 6.0),
-            Objective::Harmonic => 1.0 + y,
-        };
-        r.recip()
+        self.order.ratio_at_utility(self.objective, y).recip()
     }
 }
 
@@ -192,24 +192,32 @@ mod tests {
         (-400_000..=300_000).map(|i| (f64::from(i) / 3_333.3).exp2())
     }
 
+    fn check(order: Order, objective: Objective) {
+        let table = Reciprocal::of(order, objective);
+        let mut worst: f64 = 0.0;
+        let near_one = (1..540).map(|i| 1.0 - (-f64::from(i) / 10.0).exp2());
+        // The other orders have no fast inverse to compare with: fewer points.
+        let step = if order == Order::Fixed { 1 } else { 37 };
+        for y in domain().step_by(step).chain(near_one) {
+            let exact = order.ratio_at_utility(objective, y);
+            let error = if exact.is_infinite() { table.at(y) } else { (table.at(y) * exact - 1.0).abs() };
+            worst = worst.max(error);
+        }
+        assert!(worst < 1e-9, "{order:?} {objective:?}: {worst:e}");
+        for y in
+            (-80..80).map(|i| (f64::from(i) + 0.37).exp2()).filter(|y| *y < objective.ceiling()).chain([0.7, 0.99])
+        {
+            let exact = order.ratio_at_utility(objective, y);
+            let fall = exact.recip() / order.utility_elasticity(objective, exact);
+            assert!((table.with_fall(y).1 / fall - 1.0).abs() < 1e-5, "{order:?} {objective:?} {y}: {fall}");
+        }
+    }
+
     #[test]
     fn tables_equal_the_exact_inverses() {
-        for objective in Objective::ALL {
-            let table = Reciprocal::of(objective);
-            let mut worst: f64 = 0.0;
-            let near_one = (1..540).map(|i| 1.0 - (-f64::from(i) / 10.0).exp2());
-            for y in domain().chain(near_one) {
-                let exact = Order::Fixed.ratio_at_utility(objective, y);
-                let error = if exact.is_infinite() { table.at(y) } else { (table.at(y) * exact - 1.0).abs() };
-                worst = worst.max(error);
-            }
-            assert!(worst < 1e-9, "{objective:?}: {worst:e}");
-            for y in
-                (-80..80).map(|i| (f64::from(i) + 0.37).exp2()).filter(|y| *y < objective.ceiling()).chain([0.7, 0.99])
-            {
-                let exact = Order::Fixed.ratio_at_utility(objective, y);
-                let fall = exact.recip() / Order::Fixed.utility_elasticity(objective, exact);
-                assert!((table.with_fall(y).1 / fall - 1.0).abs() < 1e-5, "{objective:?} {y}: {fall}");
+        for order in Order::ALL {
+            for objective in Objective::ALL {
+                check(order, objective);
             }
         }
     }

@@ -153,6 +153,10 @@ pub enum Reason {
     AtMaxPeriod,
     /// Visited as often as its minimum period allows: without it there would be more visits.
     AtMinPeriod,
+    /// Visited as often as the even share of the floor demands: by its rate and weight it would be less.
+    AtFloor,
+    /// Its host is at its cap, and has a higher price than the plan: without the cap there would be more visits.
+    AtHostCap,
 }
 
 /// What a plan says of one page.
@@ -337,20 +341,18 @@ impl Demand for ExponentialPages<'_> {
         self.pages[page].worth(self.objective)
     }
 
-    /// For many pages from their histogram under fixed order without bounds, near enough for the others too; for few, where
-    /// that would take longer than the search, the mean price at which a page is visited about as often as it changes.
+    /// For many pages the price of a sample; for few the mean price at which a page is visited about as often as it changes.
     fn start(&self, budget: f64) -> f64 {
         if self.len() < 10_000 {
             let wanting = self.pages.iter().filter(|page| !page.is_out());
             let scales: Vec<f64> = wanting.map(|page| page.resistance(self.objective).recip()).collect();
             return scales.iter().copied().collect::<Sum>().value() / scales.len() as f64;
         }
-        let column = |value: fn(&Page) -> f64| self.pages.iter().map(value).collect::<Vec<f64>>();
-        let (rate, weight, cost) = (column(|page| page.rate.per_second()), column(Page::weight), column(Page::cost));
-        let mut histogram = stream::Histogram::new(self.objective);
-        let columns = stream::Columns { rate: &rate, weight: Some(&weight), cost: Some(&cost) };
-        let price = histogram.add(columns).ok().and_then(|()| histogram.price(budget));
-        price.filter(|price| *price > 0.0 && price.is_finite()).unwrap_or(1.0)
+        // Every so many pages, with their share of the budget.
+        let some: Vec<Page> = self.pages.iter().step_by(self.len() / 1000).copied().collect();
+        let share = some.len() as f64 / self.len() as f64;
+        let (price, _) = spend(budget * share, &ExponentialPages { pages: &some, ..*self });
+        if price > 0.0 && price.is_finite() { price } else { 1.0 }
     }
 
     /// In parallel, the chunks added up in their order: the same on any number of threads.
@@ -392,19 +394,21 @@ fn in_proportion(pages: &[Page], budget_per_second: f64, share: impl Fn(&Page) -
     if whole == 0.0 {
         return pages.iter().map(|page| page.bounded(0.0)).collect();
     }
+    // An infinite factor, where not all can be spent, is none to a page without a share.
+    let wanted = |page: &Page, factor: f64| if share(page) == 0.0 { 0.0 } else { factor * share(page) };
     // Without bounds this is the factor at once; with them it takes some steps.
     let factor = solve(budget_per_second, budget_per_second / whole, |factor| {
         let mut spent = Sum::default();
         let mut free = Sum::default();
         for page in pages {
-            let wanted = factor * share(page);
+            let wanted = wanted(page, factor);
             let frequency = page.bounded(wanted);
             spent.add(page.cost * frequency);
             free.add(if frequency == wanted { page.cost * wanted } else { 0.0 });
         }
         Evaluation { value: spent.value(), elasticity: free.value() / spent.value() }
     });
-    pages.iter().map(|page| page.bounded(factor * share(page))).collect()
+    pages.iter().map(|page| page.bounded(wanted(page, factor))).collect()
 }
 
 fn entry(page: &Page, objective: Objective, order: Order, frequency: Frequency, price: Option<f64>) -> Entry {

@@ -41,7 +41,7 @@ impl Price {
     }
 
     /// The same per second: a price in weight x seconds (squared for age), or a budget per second.
-    pub(super) fn in_seconds(self, objective: Objective) -> Funding {
+    pub(crate) fn in_seconds(self, objective: Objective) -> Funding {
         match self.0 {
             Origin::Given { value, unit } => Funding::Price(value * unit.seconds().powi(objective.time_power())),
             Origin::Budget { per_second } => Funding::Budget(per_second),
@@ -50,7 +50,7 @@ impl Price {
 }
 
 /// What pays for the visits, in seconds.
-pub(super) enum Funding {
+pub(crate) enum Funding {
     Price(f64),
     Budget(f64),
 }
@@ -104,45 +104,93 @@ pub(crate) struct Spending {
 }
 
 /// The price at which the demand spends the budget, and the frequencies there, exact to the last places.
+pub(crate) fn spend(budget: f64, demand: &impl Demand) -> (f64, Vec<f64>) {
+    let frequency = |page: usize, price: f64| demand.response(page, price).frequency;
+    if (0..demand.len()).all(|page| demand.worth(page) == 0.0) {
+        return (0.0, (0..demand.len()).map(|page| frequency(page, 1.0)).collect());
+    }
+    let blend = Blend::spending(budget, demand.start(budget), |price| {
+        let Spending { spent, fall } = demand.spending(price);
+        (spent.value(), fall.value())
+    });
+    (blend.price, (0..demand.len()).map(|page| blend.mix(|price| frequency(page, price))).collect())
+}
+
+/// A price that spends a budget to the last place.
 ///
 /// Spending falls from infinity to nothing as the price rises, so one number solves for all pages. It falls steeply just
 /// below the price at which a page is given up (its frequency there is `λ / -ln(1 - T/T_max)`), so steeply that
 /// neighbouring prices in floating point may spend very different sums. What is left open between two prices
 /// that differ in the last places is settled by blending their frequencies: all of them are equally good there.
-pub(crate) fn spend(budget: f64, demand: &impl Demand) -> (f64, Vec<f64>) {
-    let frequencies = |price: f64| (0..demand.len()).map(move |page| demand.response(page, price).frequency);
-    if (0..demand.len()).all(|page| demand.worth(page) == 0.0) {
-        return (0.0, frequencies(1.0).collect());
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Blend {
+    /// The price: 0 where not all of the budget can be spent, infinite where all of it is promised.
+    pub price: f64,
+    /// Of the frequencies at the prices `low` and `high`, `share` of the first and the rest of the second.
+    low: f64,
+    high: f64,
+    share: f64,
+}
+
+impl Blend {
+    /// Exactly at a price.
+    pub(crate) const fn at(price: f64) -> Self {
+        Blend { price, low: price, high: price, share: 1.0 }
     }
-    let spending = |price: f64| {
-        let Spending { spent, fall } = demand.spending(price);
-        (spent.value(), fall.value())
-    };
-    let price = solve(budget.recip(), demand.start(budget), |price| {
-        let (spent, fall) = spending(price);
-        Evaluation { value: spent.recip(), elasticity: fall / spent }
-    });
-    // Curves that start level gain nothing from visits beyond some frequency, and minimum periods forbid them: then not
-    // all of the budget can be spent.
-    if price < f64::MIN_POSITIVE {
-        // The lowest price at which no gain underflows.
-        let lowest =
-            (0..60).map(|step| f64::MIN_POSITIVE * 1e10f64.powi(step)).find(|&price| spending(price).0.is_finite());
-        return (0.0, frequencies(lowest.unwrap_or(1.0)).collect());
+
+    /// The price at which `budget` is spent, near `start`; `spending` gives what is spent and how much less per ln price.
+    pub(crate) fn spending(budget: f64, start: f64, spending: impl Fn(f64) -> (f64, f64)) -> Self {
+        let price = solve(budget.recip(), start, |price| {
+            let (spent, fall) = spending(price);
+            Evaluation { value: spent.recip(), elasticity: fall / spent }
+        });
+        // Curves that start level gain nothing from visits beyond some frequency, and minimum periods forbid them: then
+        // not all of the budget can be spent.
+        if price < f64::MIN_POSITIVE {
+            // The lowest price at which no gain underflows.
+            let lowest =
+                (0..60).map(|step| f64::MIN_POSITIVE * 1e10f64.powi(step)).find(|&price| spending(price).0.is_finite());
+            return Blend { price: 0.0, ..Blend::at(lowest.unwrap_or(1.0)) };
+        }
+        // All of it goes into what was promised, or the price is right.
+        if price.is_infinite() || (spending(price).0 / budget - 1.0).abs() < 1e-14 {
+            return Blend::at(price);
+        }
+        let (low, high) = neighbours(price, |price| spending(price).0 >= budget);
+        let (most, least) = (spending(low).0, spending(high).0);
+        Blend { price, low, high, share: (budget - least) / (most - least) }
     }
-    // All of it goes into what was promised.
-    if price.is_infinite() {
-        return (price, frequencies(price).collect());
+
+    /// Not all can be spent: the price is 0, and the pages answer as to 1, each at its upper bound.
+    pub(crate) const fn unspent() -> Self {
+        Blend { price: 0.0, ..Blend::at(1.0) }
     }
-    let spent = spending(price).0;
-    if (spent / budget - 1.0).abs() < 1e-14 {
-        return (price, frequencies(price).collect());
+
+    /// Is it one price, with nothing to mix?
+    pub(crate) fn is_one(&self) -> bool {
+        self.low == self.high
     }
-    let (low, high) = neighbours(price, |price| spending(price).0 >= budget);
-    let (most, least) = (spending(low).0, spending(high).0);
-    let share = (budget - least) / (most - least);
-    let blend = frequencies(low).zip(frequencies(high)).map(|(more, less)| less + share * (more - less));
-    (price, blend.collect())
+
+    /// A price at which pages answer as they do here: not 0 where not all can be spent.
+    pub(crate) const fn near(&self) -> f64 {
+        self.low
+    }
+
+    /// The same in a unit that is smaller by `factor`.
+    pub(crate) fn times(&self, factor: f64) -> Self {
+        Blend { price: self.price * factor, low: self.low * factor, high: self.high * factor, ..*self }
+    }
+
+    /// What a page answers to the price.
+    #[inline(always)]
+    pub(crate) fn mix(&self, answer: impl Fn(f64) -> f64) -> f64 {
+        let more = answer(self.low);
+        if self.is_one() {
+            return more;
+        }
+        let less = answer(self.high);
+        less + self.share * (more - less)
+    }
 }
 
 /// The closest prices around `price` of which the lower spends enough and the higher not.

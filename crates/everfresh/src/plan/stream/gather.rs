@@ -1,0 +1,290 @@
+//! One pass over the pages: what they spend at every price of a window.
+
+use std::ops::Range;
+
+use super::columns::{BLOCK, BadPage, Columns, One, Pages};
+use super::histogram::{Filled, Histogram};
+use super::hosts::Hosts;
+use super::rule::Rule;
+use crate::numeric::{Evaluation, Sum, solve};
+use crate::plan::price::Blend;
+
+/// The prices that a pass answers for: from `base / width` to `base x width`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub base: f64,
+    pub width: f64,
+}
+
+impl Window {
+    pub(super) fn around(base: f64) -> Self {
+        Window { base, width: 1.0 + 1.0 / 32.0 }
+    }
+
+    /// The x at which a page may reach the cliff within the window, or comes so near that its bucket is no cubic.
+    fn cliff<R: Rule>(&self, rule: R) -> Range<f64> {
+        rule.cliff() * (1.0 - EDGE) / self.width..rule.cliff() * self.width
+    }
+
+    pub(super) fn contains(&self, factor: f64) -> bool {
+        factor * self.width >= 1.0 && factor <= self.width
+    }
+}
+
+/// What keeps a page's frequency from following the price.
+#[derive(Clone, Debug)]
+pub(super) struct Bounds<'a> {
+    /// The frequency that every page with weight has at least, unless its minimum period forbids it.
+    pub floor: f64,
+    pub hosts: Hosts<'a>,
+}
+
+impl Bounds<'_> {
+    /// Are pages bound by nothing but their own periods?
+    pub(super) fn are_none(&self) -> bool {
+        self.floor == 0.0 && self.hosts.is_empty()
+    }
+
+    /// The lowest and the highest frequency of a page, given its scale and resistance.
+    #[inline(always)]
+    pub(super) fn of<R: Rule>(&self, rule: R, page: &One, scale: f64, y: f64) -> (f64, f64) {
+        let mut low = page.promise;
+        if self.floor > 0.0 && page.weight > 0.0 {
+            low = low.max(self.floor.min(page.most));
+        }
+        let Some(host) = self.hosts.price(page.host) else { return (low, page.most) };
+        if host.floor_share < 1.0 {
+            low = (page.promise + host.floor_share * (low - page.promise)).min(page.most);
+        }
+        let at_cap = |price: f64| (scale * rule.answer(price * y)).clamp(low, page.most);
+        (low, if rule.is_out(page) { low } else { host.blend.mix(at_cap) })
+    }
+}
+
+/// A page whose answer is not smooth in the window, for one visit's worth of mass: the answer is kept within bounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Kinked {
+    pub mass: f64,
+    pub x: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Kinked {
+    /// What it spends at a price, and how much less of it per ln price.
+    pub(super) fn spending<R: Rule>(&self, rule: R, price: f64) -> (f64, f64) {
+        let (answer, fall) = rule.answer_with_fall(price * self.x);
+        let kept = answer.clamp(self.low, self.high);
+        (self.mass * kept, if kept == answer { self.mass * fall } else { 0.0 })
+    }
+}
+
+/// What a list of pages spends at a price, and how much less of it per ln price.
+pub(super) fn spending_of<R: Rule>(pages: &[Kinked], rule: R, price: f64) -> (f64, f64) {
+    let (mut spent, mut falls) = (Sum::default(), 0.0);
+    for page in pages {
+        let (spending, fall) = page.spending(rule, price);
+        spent.add(spending);
+        falls += fall;
+    }
+    (spent.value(), falls)
+}
+
+/// About the price at which a list of pages spends a budget: from some of them where there are many, else the mean one at
+/// which a page is visited about as often as it changes. Positive and finite.
+pub(super) fn guess<R: Rule>(rule: R, budget: f64, pages: &[Kinked]) -> f64 {
+    const MANY: usize = 1000;
+    let start = if pages.len() > MANY {
+        let some: Vec<Kinked> = pages.iter().step_by(pages.len() / 64).copied().collect();
+        guess(rule, budget * some.len() as f64 / pages.len() as f64, &some)
+    } else {
+        pages.iter().map(|page| page.x.recip()).sum::<f64>() / pages.len() as f64
+    };
+    let price = solve(budget.recip(), start, |price| {
+        let (spent, fall) = spending_of(pages, rule, price);
+        Evaluation { value: spent.recip(), elasticity: fall / spent }
+    });
+    if price > 0.0 && price.is_finite() {
+        price
+    } else if start > 0.0 && start.is_finite() {
+        start
+    } else {
+        1.0
+    }
+}
+
+/// What the pages spend in a window of prices.
+///
+/// Most pages follow the price smoothly there, and a [`Histogram`] of x = base price x resistance says all of them. Some
+/// stay at a bound: their spending is a number. The few that are about to be given up, or reach a bound within the
+/// window, are kept one by one.
+pub(super) struct Gathered {
+    histogram: Histogram<6, 10>,
+    kinked: Vec<Kinked>,
+    fixed: Sum,
+    /// What the maximum periods and the floor cost.
+    pub promised: Sum,
+    /// Could any page be visited more often at a lower price?
+    pub wanting: bool,
+}
+
+/// Cubics on the fine stretch of the histogram are good so far from the cliff.
+const EDGE: f64 = 1.0 / 64.0;
+
+impl Gathered {
+    fn new() -> Self {
+        Gathered {
+            histogram: Histogram::new(),
+            kinked: Vec::new(),
+            fixed: Sum::default(),
+            promised: Sum::default(),
+            wanting: false,
+        }
+    }
+
+    /// Reads all pages.
+    pub(super) fn of<R: Rule, P: Pages>(
+        pages: &P,
+        rule: R,
+        bounds: &Bounds<'_>,
+        window: Window,
+    ) -> Result<Gathered, P::Error> {
+        let mut whole = Gathered::new();
+        pages.scan(&|chunk| Gathered::of_chunk(chunk, rule, bounds, window), &mut |part: Gathered| whole.merge(part))?;
+        whole.unite_equal();
+        Ok(whole)
+    }
+
+    fn of_chunk<R: Rule>(
+        chunk: Columns<'_>,
+        rule: R,
+        bounds: &Bounds<'_>,
+        window: Window,
+    ) -> Result<Gathered, BadPage> {
+        let mut gathered = Gathered::new();
+        if chunk.is_plain() && bounds.are_none() {
+            gathered.add_free(chunk, rule, bounds, window)?;
+        } else {
+            gathered.add(chunk, rule, bounds, window)?;
+        }
+        gathered.unite_equal();
+        Ok(gathered)
+    }
+
+    /// Adds pages without bounds. Blocks with a page that does not change, does not count or is not legal go the long way.
+    fn add_free<R: Rule>(
+        &mut self,
+        chunk: Columns<'_>,
+        rule: R,
+        bounds: &Bounds<'_>,
+        window: Window,
+    ) -> Result<(), BadPage> {
+        let cliff = window.cliff(rule);
+        let mut xs = [0.0; BLOCK];
+        for start in (0..chunk.len()).step_by(BLOCK) {
+            let block = chunk.part(start, chunk.len().min(start + BLOCK));
+            if !block.resistances(rule, window.base, 1.0, &mut xs) {
+                self.add(block, rule, bounds, window).map_err(|(place, error)| (start + place, error))?;
+                continue;
+            }
+            for (rate, &x) in block.rate.iter().zip(&xs) {
+                let (mass, _) = rule.place(&One::plain(*rate, 1.0));
+                if cliff.contains(&x) || !self.histogram.add(x, mass) {
+                    self.kinked.push(Kinked { mass, x, low: 0.0, high: f64::INFINITY });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add<R: Rule>(
+        &mut self,
+        chunk: Columns<'_>,
+        rule: R,
+        bounds: &Bounds<'_>,
+        window: Window,
+    ) -> Result<(), BadPage> {
+        let (mut fixed, mut promised) = (0.0, 0.0);
+        let cliff = window.cliff(rule);
+        for i in 0..chunk.len() {
+            let page = chunk.one(i);
+            if !page.is_legal() {
+                return Err((i, page.illness()));
+            }
+            let cost = page.count * page.cost;
+            let (scale, y) = rule.place(&page);
+            let (low, high) = bounds.of(rule, &page, scale, y);
+            promised += cost * low;
+            if rule.is_out(&page) {
+                fixed += cost * low;
+                continue;
+            }
+            let (x, mass) = (window.base * y, cost * scale);
+            let kinked = Kinked { mass, x, low: low / scale, high: high / scale };
+            if low > 0.0 || high < f64::INFINITY {
+                let (most, least) = (rule.answer(x / window.width) * scale, rule.answer(x * window.width) * scale);
+                if most <= low || least >= high {
+                    fixed += cost * if most <= low { low } else { high };
+                    self.wanting |= most <= low && low < high;
+                    continue;
+                }
+                if least < low || most > high {
+                    self.kinked.push(kinked);
+                    continue;
+                }
+            }
+            if cliff.contains(&x) || !self.histogram.add(x, mass) {
+                self.kinked.push(kinked);
+            }
+        }
+        self.fixed.add(fixed);
+        self.promised.add(promised);
+        Ok(())
+    }
+
+    fn merge(&mut self, part: Gathered) {
+        self.histogram.merge(&part.histogram);
+        self.kinked.extend(part.kinked);
+        self.fixed.add(part.fixed.value());
+        self.promised.add(part.promised.value());
+        self.wanting |= part.wanting;
+    }
+
+    /// Equal pages are one: a large block of them would make every step of the search as slow as a pass.
+    fn unite_equal(&mut self) {
+        let key = |page: &Kinked| [page.x.to_bits(), page.low.to_bits(), page.high.to_bits()];
+        self.kinked.sort_by_key(key);
+        self.kinked.dedup_by(|next, kept| {
+            let same = key(next) == key(kept);
+            if same {
+                kept.mass += next.mass;
+            }
+            same
+        });
+    }
+
+    /// The price that spends a budget, as a factor of the window's base.
+    pub(super) fn price<R: Rule>(&self, rule: R, budget: f64) -> Blend {
+        let filled = self.histogram.filled();
+        Blend::spending(budget, 1.0, |factor| self.spending(&filled, rule, factor))
+    }
+
+    /// Does every page stay where it is in this window?
+    pub(super) fn is_still(&self) -> bool {
+        self.kinked.is_empty() && self.histogram.filled().is_empty()
+    }
+
+    /// What is spent at the base price.
+    pub(super) fn spent<R: Rule>(&self, rule: R) -> f64 {
+        self.spending(&self.histogram.filled(), rule, 1.0).0
+    }
+
+    fn spending<R: Rule>(&self, filled: &Filled, rule: R, factor: f64) -> (f64, f64) {
+        let (smooth, smooth_fall) = filled.sums(|x| rule.answer_with_fall(factor * x));
+        let (kinked, kinked_fall) = spending_of(&self.kinked, rule, factor);
+        let mut spent = self.fixed;
+        spent.add(smooth);
+        spent.add(kinked);
+        (spent.value(), smooth_fall + kinked_fall)
+    }
+}

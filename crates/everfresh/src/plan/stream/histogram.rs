@@ -1,0 +1,152 @@
+//! The distribution of what a plan needs to know of its pages.
+
+use crate::kernel::{chebyshev_nodes, interpolate};
+
+/// Masses over a positive number x, in buckets addressed by the bits of x: `1 << COARSE` in each binade, and `1 << FINE` from
+/// 1/2 to 2.
+///
+/// A bucket holds the first four moments of its mass, so that any function that is a cubic within each bucket is summed over
+/// all pages exactly, and a smooth one to about (width of a bucket)⁴/100: 1e-10. Histograms add up: of chunks, of files,
+/// of machines.
+#[derive(Clone, Debug)]
+pub(crate) struct Histogram<const COARSE: u32, const FINE: u32> {
+    buckets: Vec<[f64; 4]>,
+}
+
+/// From 2^-REACH to 2^REACH.
+const REACH: usize = 64;
+
+/// The bits of 2^-REACH.
+const LOWEST: u64 = (1023 - REACH as u64) << 52;
+
+/// The fine stretch.
+const FINE_FROM: f64 = 0.5;
+const FINE_TO: f64 = 2.0;
+
+const MANTISSA: u64 = (1 << 52) - 1;
+
+impl<const COARSE: u32, const FINE: u32> Histogram<COARSE, FINE> {
+    const COARSE_LEN: usize = (2 * REACH) << COARSE;
+    const LEN: usize = Self::COARSE_LEN + (2 << FINE);
+
+    pub(crate) fn new() -> Self {
+        Histogram { buckets: vec![[0.0; 4]; Self::LEN] }
+    }
+
+    /// Adds a mass at x; says no where x is out of reach.
+    ///
+    /// No branch but that one: whether a page lies on the fine stretch cannot be foreseen.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, x: f64, mass: f64) -> bool {
+        let bits = x.to_bits();
+        let is_fine = (x >= FINE_FROM) & (x < FINE_TO);
+        let coarse = (bits >> (52 - COARSE)).wrapping_sub(LOWEST >> (52 - COARSE));
+        let fine = (bits >> (52 - FINE))
+            .wrapping_sub((FINE_FROM.to_bits() >> (52 - FINE)).wrapping_sub(Self::COARSE_LEN as u64));
+        let address = if is_fine { fine } else { coarse };
+        let behind = if is_fine { bits << FINE } else { bits << COARSE };
+        let reach = if is_fine { Self::LEN } else { Self::COARSE_LEN };
+        let address = usize::try_from(address).unwrap_or(usize::MAX);
+        if address >= reach {
+            return false;
+        }
+        // The bits behind the address as a number in 1..2, less one.
+        let u = f64::from_bits(behind & MANTISSA | 1f64.to_bits()) - 1.0;
+        let bucket = &mut self.buckets[address];
+        let first = mass * u;
+        let second = first * u;
+        bucket[0] += mass;
+        bucket[1] += first;
+        bucket[2] += second;
+        bucket[3] += second * u;
+        true
+    }
+
+    /// The range of x that a bucket spans.
+    fn span(bucket: usize) -> (f64, f64) {
+        let (base, place, fineness) = match bucket.checked_sub(Self::COARSE_LEN) {
+            None => (LOWEST, bucket, COARSE),
+            Some(place) => (FINE_FROM.to_bits(), place, FINE),
+        };
+        let edge = |place: u64| f64::from_bits(((base >> (52 - fineness)) + place) << (52 - fineness));
+        (edge(place as u64), edge(place as u64 + 1))
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (bucket, other) in self.buckets.iter_mut().zip(&other.buckets) {
+            for (moment, other) in bucket.iter_mut().zip(other) {
+                *moment += other;
+            }
+        }
+    }
+
+    /// The buckets that hold something, ready to be summed over.
+    pub(crate) fn filled(&self) -> Filled {
+        let nodes = chebyshev_nodes();
+        let buckets = self.buckets.iter().enumerate().filter(|(_, moments)| moments[0] > 0.0);
+        let buckets = buckets.map(|(i, moments)| {
+            let (start, end) = Self::span(i);
+            (nodes.map(|u| start + u * (end - start)), *moments)
+        });
+        Filled { nodes, buckets: buckets.collect() }
+    }
+}
+
+/// The buckets of a histogram that hold something: four points in each, and its moments.
+#[derive(Clone, Debug)]
+pub(crate) struct Filled {
+    nodes: [f64; 4],
+    buckets: Vec<([f64; 4], [f64; 4])>,
+}
+
+impl Filled {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buckets.is_empty()
+    }
+
+    /// The sums of two functions of x over all mass.
+    pub(crate) fn sums(&self, functions: impl Fn(f64) -> (f64, f64)) -> (f64, f64) {
+        let mut sums = (0.0, 0.0);
+        for (points, moments) in &self.buckets {
+            let values = points.map(&functions);
+            let dot = |values: [f64; 4]| {
+                interpolate(&self.nodes, values).iter().zip(moments).map(|(c, m)| c * m).sum::<f64>()
+            };
+            sums.0 += dot(values.map(|(first, _)| first));
+            sums.1 += dot(values.map(|(_, second)| second));
+        }
+        sums
+    }
+
+    /// The mean x of each bucket, with its mass.
+    pub(crate) fn means(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.buckets.iter().map(|(points, [mass, first, ..])| {
+            // The points are linear in u.
+            let slope = (points[3] - points[0]) / (self.nodes[3] - self.nodes[0]);
+            (points[0] + (first / mass - self.nodes[0]) * slope, *mass)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smooth_functions_are_summed_to_ten_digits() {
+        let mut histogram = Histogram::<6, 10>::new();
+        let mut exact = 0.0;
+        for i in 0..20_000 {
+            let x = (f64::from(i) / 300.0 - 30.0).exp2() * 1.1;
+            let mass = 1.0 + f64::from(i % 7);
+            assert!(histogram.add(x, mass));
+            exact += mass * x.sqrt().recip();
+        }
+        let sum = histogram.filled().sums(|x| (x.sqrt().recip(), 1.0));
+        assert!((sum.0 / exact - 1.0).abs() < 1e-10, "{} {exact}", sum.0);
+        let mass: f64 = histogram.filled().means().map(|(_, mass)| mass).sum();
+        assert!((sum.1 / mass - 1.0).abs() < 1e-12);
+        assert!(!histogram.add(f64::INFINITY, 1.0));
+        assert!(!histogram.add(1e-300, 1.0));
+    }
+}

@@ -1,0 +1,307 @@
+//! Hosts that may not be visited more often than their cap: each that reaches it has a price of its own.
+//!
+//! The own price of a host is the one at which its pages spend its cap. It does not depend on the other hosts, and at a lower
+//! price its pages stay where they are: a cap is an upper bound on each of its pages, and the plan is solved with it as
+//! with any other bound.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use super::columns::{BadPage, Columns, One, Pages};
+use super::gather::{Bounds, Gathered, Kinked, Window, guess, spending_of};
+use super::rule::Rule;
+use crate::error::Error;
+use crate::numeric::Sum;
+use crate::plan::price::Blend;
+
+/// The caps of all hosts and the prices of those that may reach them.
+#[derive(Clone, Debug)]
+pub(super) struct Hosts<'a> {
+    /// Cost per second; infinite for none.
+    caps: &'a [f64],
+    /// For each host the place of its price, or none.
+    places: Vec<u32>,
+    prices: Vec<HostPrice>,
+}
+
+/// The price of a host that may reach its cap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostPrice {
+    pub blend: Blend,
+    /// What it can afford of the floor beyond the promises: 1, unless the floor alone exceeds the cap.
+    pub floor_share: f64,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Pages of hosts that are held in memory at the same time.
+const TOGETHER: usize = 1 << 23;
+
+impl<'a> Hosts<'a> {
+    pub(super) const fn new(caps: &'a [f64]) -> Self {
+        Hosts { caps, places: Vec::new(), prices: Vec::new() }
+    }
+
+    /// Does no host have a price of its own?
+    pub(super) fn is_empty(&self) -> bool {
+        self.prices.is_empty()
+    }
+
+    pub(super) fn are_capped(&self) -> bool {
+        self.caps.iter().any(|cap| cap.is_finite())
+    }
+
+    /// The price of a host, if it may reach its cap.
+    #[inline(always)]
+    pub(super) fn price(&self, host: u32) -> Option<&HostPrice> {
+        // Without caps this is the length of an empty list.
+        let place = *self.places.get(host as usize)?;
+        self.prices.get(place as usize)
+    }
+}
+
+/// What hosts spend at one price, as shares of their caps, and how many rows they have.
+struct Loads {
+    /// In units of 2^-30, rounded up: whole numbers add up to the same in every order.
+    shares: Vec<AtomicU64>,
+    rows: Vec<AtomicU32>,
+}
+
+const SHARE_UNIT: f64 = (1u64 << 30) as f64;
+
+impl Loads {
+    /// Reads all pages, at a price that the plan does not go below.
+    fn of<R: Rule, P: Pages>(pages: &P, rule: R, bounds: &Bounds<'_>, lowest: f64) -> Result<Loads, P::Error> {
+        let caps = bounds.hosts.caps;
+        let loads = Loads {
+            shares: caps.iter().map(|_| AtomicU64::new(0)).collect(),
+            rows: caps.iter().map(|_| AtomicU32::new(0)).collect(),
+        };
+        pages.scan(&|chunk| loads.add(chunk, rule, bounds, lowest), &mut |()| {})?;
+        Ok(loads)
+    }
+
+    fn add<R: Rule>(
+        &self,
+        chunk: Columns<'_>,
+        rule: R,
+        bounds: &Bounds<'_>,
+        lowest: f64,
+    ) -> Result<(), BadPage> {
+        for i in 0..chunk.len() {
+            let page = chunk.one(i);
+            let Some(cap) = bounds.hosts.caps.get(page.host as usize) else {
+                return Err((i, unknown_host(page.host, bounds.hosts.caps.len())));
+            };
+            if !page.is_legal() {
+                return Err((i, page.illness()));
+            }
+            let (scale, y) = rule.place(&page);
+            let (low, high) = bounds.of(rule, &page, scale, y);
+            let frequency = if rule.is_out(&page) { low } else { (scale * rule.answer(lowest * y)).clamp(low, high) };
+            let share = (page.count * page.cost * frequency / cap).min(2.0);
+            // Not negative and at most 2^31.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let share = (share * SHARE_UNIT).ceil() as u64;
+            self.shares[page.host as usize].fetch_add(share, Ordering::Relaxed);
+            self.rows[page.host as usize].fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The hosts that reach their caps, with their numbers of rows.
+    fn full(&self) -> Vec<(u32, usize)> {
+        let full = |share: &AtomicU64| share.load(Ordering::Relaxed) as f64 >= SHARE_UNIT;
+        let hosts = (0u32..).zip(self.shares.iter().zip(&self.rows));
+        hosts
+            .filter(|(_, (share, _))| full(share))
+            .map(|(host, (_, rows))| (host, rows.load(Ordering::Relaxed) as usize))
+            .collect()
+    }
+}
+
+fn unknown_host(host: u32, known: usize) -> Error {
+    Error::Inconsistent(format!("host {host}, counted from 0, has no cap: there are {known}"))
+}
+
+/// Gives each host that may reach its cap, at prices from `lowest` up, a price of its own.
+pub(super) fn settle<R: Rule, P: Pages>(
+    pages: &P,
+    rule: R,
+    bounds: &mut Bounds<'_>,
+    lowest: f64,
+) -> Result<(), P::Error> {
+    bounds.hosts = Hosts::new(bounds.hosts.caps);
+    let full = Loads::of(pages, rule, bounds, lowest)?.full();
+    let mut places = vec![NONE; bounds.hosts.caps.len()];
+    let mut prices = Vec::with_capacity(full.len());
+    let mut rest = full.as_slice();
+    while let Some((first, rows)) = rest.first() {
+        let mut together = 1;
+        if *rows > TOGETHER {
+            prices.push(settle_giant(pages, rule, bounds, *first)?);
+        } else {
+            let mut sum = 0;
+            together = rest.iter().take_while(|(_, rows)| { sum += rows; sum <= TOGETHER }).count();
+            prices.extend(settle_some(pages, rule, bounds, &rest[..together])?);
+        }
+        rest = &rest[together..];
+    }
+    for (place, (host, _)) in (0u32..).zip(&full) {
+        places[*host as usize] = place;
+    }
+    bounds.hosts = Hosts { caps: bounds.hosts.caps, places, prices };
+    Ok(())
+}
+
+/// Prices for hosts whose pages fit into memory together: those are gathered by host, then each host is solved by itself.
+fn settle_some<R: Rule, P: Pages>(
+    pages: &P,
+    rule: R,
+    bounds: &Bounds<'_>,
+    hosts: &[(u32, usize)],
+) -> Result<Vec<HostPrice>, P::Error> {
+    let mut place_of = vec![NONE; bounds.hosts.caps.len()];
+    let mut ends = Vec::with_capacity(hosts.len());
+    let mut total = 0;
+    for (place, (host, rows)) in (0u32..).zip(hosts) {
+        place_of[*host as usize] = place;
+        ends.push(total);
+        total += rows;
+    }
+    let mut gathered = vec![Kinked { mass: 0.0, x: 0.0, low: 0.0, high: 0.0 }; total];
+    let mut promised = vec![Sum::default(); hosts.len()];
+    let of_chunk = |chunk: Columns<'_>| -> Result<Vec<(u32, f64, Kinked)>, BadPage> {
+        let mut found = Vec::new();
+        for i in 0..chunk.len() {
+            let place = place_of[chunk.host_of(i) as usize];
+            if place != NONE {
+                let (kinked, promise) = kinked(rule, bounds, &chunk.one(i));
+                found.push((place, promise, kinked));
+            }
+        }
+        Ok(found)
+    };
+    pages.scan(&of_chunk, &mut |found: Vec<(u32, f64, Kinked)>| {
+        for (place, promise, kinked) in found {
+            let end = &mut ends[place as usize];
+            gathered[*end] = kinked;
+            *end += 1;
+            promised[place as usize].add(promise);
+        }
+    })?;
+    let jobs = hosts.par_iter().zip(ends).zip(promised).map(|(((host, rows), end), promised)| {
+        settle_one(rule, *host, bounds.hosts.caps[*host as usize], &gathered[end - rows..end], promised.value())
+    });
+    Ok(jobs.collect::<crate::error::Result<Vec<HostPrice>>>()?)
+}
+
+/// A page as a host's own plan sees it, and what its promise costs. A page that gains nothing has mass and bound in one.
+fn kinked<R: Rule>(rule: R, bounds: &Bounds<'_>, page: &One) -> (Kinked, f64) {
+    let cost = page.count * page.cost;
+    let (scale, y) = rule.place(page);
+    let (low, high) = bounds.of(rule, page, scale, y);
+    let kinked = if rule.is_out(page) {
+        Kinked { mass: cost, x: 1.0, low, high: low }
+    } else {
+        Kinked { mass: cost * scale, x: y, low: low / scale, high: high / scale }
+    };
+    (kinked, cost * page.promise)
+}
+
+/// The price at which the pages of a host spend its cap.
+fn settle_one<R: Rule>(
+    rule: R,
+    host: u32,
+    cap: f64,
+    pages: &[Kinked],
+    promised: f64,
+) -> crate::error::Result<HostPrice> {
+    let lowest = pages.iter().map(|page| page.mass * page.low).collect::<Sum>().value();
+    if let Some(price) = all_is_promised(host, cap, promised, lowest)? {
+        return Ok(price);
+    }
+    let blend = Blend::spending(cap, guess(rule, cap, pages), |price| spending_of(pages, rule, price));
+    Ok(HostPrice { blend, floor_share: 1.0 })
+}
+
+/// The price of a host whose promises and floor leave nothing over, or an error where the promises alone exceed the cap.
+fn all_is_promised(host: u32, cap: f64, promised: f64, lowest: f64) -> crate::error::Result<Option<HostPrice>> {
+    if promised > cap * (1.0 + 1e-12) {
+        return Err(Error::HostInfeasible { host, needed_per_second: promised, cap_per_second: cap });
+    }
+    let nothing_left = lowest >= cap * (1.0 - 1e-12);
+    let floor_share = if lowest > cap { (cap - promised).max(0.0) / (lowest - promised) } else { 1.0 };
+    Ok(nothing_left.then_some(HostPrice { blend: Blend::at(f64::INFINITY), floor_share }))
+}
+
+/// The price of one host that is too large to be held: like a plan of its own with its cap as the budget.
+fn settle_giant<R: Rule, P: Pages>(
+    pages: &P,
+    rule: R,
+    bounds: &Bounds<'_>,
+    host: u32,
+) -> Result<HostPrice, P::Error> {
+    let cap = bounds.hosts.caps[host as usize];
+    let only = Only { pages, host };
+    let whole = Gathered::of(&only, rule, bounds, Window::around(1.0))?;
+    let mut promised = Sum::default();
+    let promises = |chunk: Columns<'_>| {
+        Ok((0..chunk.len()).map(|i| chunk.one(i)).map(|page| page.count * page.cost * page.promise).sum())
+    };
+    only.scan(&promises, &mut |sum: f64| promised.add(sum))?;
+    if let Some(price) = all_is_promised(host, cap, promised.value(), whole.promised.value())? {
+        return Ok(price);
+    }
+    let (base, blend) = super::spend_budget(&only, rule, bounds, cap, super::first_guess(&only, rule, bounds, cap)?)?;
+    Ok(HostPrice { blend: blend.times(base), floor_share: 1.0 })
+}
+
+/// The pages of one host.
+struct Only<'a, P> {
+    pages: &'a P,
+    host: u32,
+}
+
+impl<P: Pages> Pages for Only<'_, P> {
+    type Error = P::Error;
+
+    fn scan<T: Send>(
+        &self,
+        each: &(dyn Fn(Columns<'_>) -> Result<T, BadPage> + Sync),
+        take: &mut dyn FnMut(T),
+    ) -> Result<(), P::Error> {
+        let host = self.host;
+        self.pages.scan(&move |chunk| each(Chosen::of(chunk, host).columns()), take)
+    }
+
+    fn sample(&self, each: &mut dyn FnMut(Columns<'_>)) -> Result<f64, P::Error> {
+        self.pages.sample(&mut |chunk| each(Chosen::of(chunk, self.host).columns()))
+    }
+}
+
+/// Rows of a chunk, copied out.
+struct Chosen {
+    rate: Vec<f64>,
+    others: [Option<Vec<f64>>; 5],
+    host: Vec<u32>,
+}
+
+impl Chosen {
+    fn of(chunk: Columns<'_>, host: u32) -> Chosen {
+        let rows: Vec<usize> = (0..chunk.len()).filter(|i| chunk.host_of(*i) == host).collect();
+        let pick = |column: &[f64]| rows.iter().map(|i| column[*i]).collect::<Vec<f64>>();
+        let others = [chunk.weight, chunk.cost, chunk.count, chunk.min_period, chunk.max_period];
+        Chosen {
+            rate: pick(chunk.rate),
+            others: others.map(|column| column.map(pick)),
+            host: vec![host; rows.len()],
+        }
+    }
+
+    fn columns(&self) -> Columns<'_> {
+        let [weight, cost, count, min_period, max_period] = self.others.each_ref().map(Option::as_deref);
+        Columns { rate: &self.rate, weight, cost, count, min_period, max_period, host: Some(&self.host) }
+    }
+}

@@ -1,0 +1,406 @@
+//! The optimal plan for any number of pages, in two passes over them.
+//!
+//! At price T a page is visited with `f = λ / u^-1(T y)`, `y = c λ^p / w`: the whole demand depends on the pages only through
+//! the distribution of y, weighted with `c λ`. So
+//!
+//! 1. a sample of the pages gives a first guess of the price;
+//! 2. one pass gathers the distribution around the guess, in a histogram of log y (`histogram.rs`) and a short list of the
+//!    pages that are about to be given up or reach a bound (`gather.rs`): the price is a root of a function of one
+//!    number, found in milliseconds however many pages there are, and spends the budget to 1e-9 or better;
+//! 3. one pass applies the price.
+//!
+//! Where the guess was bad, step 2 is repeated from what it found. Everything that keeps a page from following the price
+//! (minimum and maximum periods, the floor, the cap of its host) is a bound on its frequency, inside the optimum; hosts at
+//! their caps have prices of their own (`hosts.rs`).
+//!
+//! Chunks are added up in their order: the result does not depend on the number of threads. It equals
+//! [`Plan`](super::Plan) to nine digits, which is what the tables of [`Reciprocal`](crate::kernel::Reciprocal) hold.
+
+mod columns;
+mod gather;
+mod histogram;
+mod hosts;
+mod outlook;
+mod rule;
+
+pub use columns::{BadPage, Columns, Pages};
+pub use outlook::{Outlook, Point};
+
+use super::{Reason, Terms};
+use crate::error::{Error, Result, magnitude, within};
+use crate::numeric::Sum;
+use crate::plan::price::{Blend, Funding};
+use columns::{BLOCK, One};
+use gather::{Bounds, Gathered, Kinked, Window};
+use hosts::Hosts;
+use rule::{Rule, with_rule};
+use std::ops::Bound;
+
+/// What limits a plan besides its budget.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// The share of the budget that is spread evenly over all pages with weight, static ones too, as a frequency that none
+    /// falls below: a wrong rate never starves a page. From 0 to 1; needs a budget.
+    pub floor: f64,
+    /// What the pages of each host may cost per second; infinite for any. [`Columns::host`] counts in this list.
+    pub caps: Vec<f64>,
+}
+
+/// A plan for pages that are not held: what it takes to tell each page its frequency.
+#[derive(Clone, Debug)]
+pub struct Solution<'a> {
+    terms: Terms,
+    bounds: Bounds<'a>,
+    /// The price is `base` times what is blended: so the last places are those that were solved for.
+    base: f64,
+    blend: Blend,
+}
+
+/// What a plan says of one page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// f, visits per second.
+    pub frequency: f64,
+    /// The price that the page answers to: the plan's, or that of its host.
+    pub price: f64,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// What a plan of columns comes to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// T, in weight x seconds (squared for age) per cost; 0 where not all can be spent.
+    pub price: f64,
+    /// What the frequencies cost per second: the budget, but for one part in a billion.
+    pub spent: f64,
+}
+
+/// Fills `frequencies` with the plan of columns in memory.
+///
+/// ```
+/// use everfresh::plan::stream::{Columns, Limits, plan};
+/// use everfresh::{Price, Terms, Unit};
+/// // CGM03 Table IV.
+/// let columns = Columns::new(&[1.0, 2.0, 3.0, 4.0, 5.0]);
+/// let mut frequencies = [0.0; 5];
+/// plan(columns, Terms::new(Price::for_budget(5.0, Unit::Second)?), &Limits::default(), &mut frequencies)?;
+/// assert_eq!(frequencies.map(|f| format!("{f:.3}")), ["1.150", "1.358", "1.354", "1.138", "0.000"]);
+/// # Ok::<(), everfresh::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Columns of different lengths or none, the first page with a value out of bounds, by its place, and limits that cannot be
+/// kept.
+pub fn plan(columns: Columns<'_>, terms: Terms, limits: &Limits, frequencies: &mut [f64]) -> Result<Outcome> {
+    let columns = columns.checked()?;
+    if columns.len() != frequencies.len() {
+        return Err(Error::Inconsistent(format!(
+            "columns must be of one length, got {} rates and {} frequencies",
+            columns.len(),
+            frequencies.len()
+        )));
+    }
+    if columns.is_empty() {
+        return Err(Error::Empty("cannot plan: there are no pages"));
+    }
+    let solution = Solution::of(&columns, terms, limits)?;
+    let spent = columns.fill(frequencies, |chunk, out| solution.frequencies(chunk, out));
+    Ok(Outcome { price: solution.price(), spent: spent.into_iter().collect::<Sum>().value() })
+}
+
+impl<'a> Solution<'a> {
+    /// Solves for the price: one scan of the pages, as a rule; more where a sample misleads, and for floors and caps.
+    ///
+    /// Under the uniform and the proportional allocation a price stands for the budget that the optimum would spend at it.
+    pub fn of<P: Pages>(pages: &P, terms: Terms, limits: &'a Limits) -> std::result::Result<Self, P::Error> {
+        check(terms, limits)?;
+        let mut terms = terms;
+        if terms.allocation != Optimal && matches!(terms.price.in_seconds(terms.objective), Funding::Price(_)) {
+            let optimum = Solution::of(pages, Terms { allocation: Optimal, ..terms }, limits)?;
+            let spent = optimum.spending(pages)?;
+            if spent == 0.0 {
+                return Ok(Solution { terms, bounds: Bounds::new(limits), base: 1.0, blend: Blend::at(f64::INFINITY) });
+            }
+            terms.price = super::Price::for_budget(spent, crate::units::Unit::Second)?;
+        }
+        let (bounds, base, blend) = with_rule!(terms, |rule| solve(pages, rule, terms, limits))?;
+        Ok(Solution { terms, bounds, base, blend })
+    }
+
+    /// The terms on which it was made.
+    pub const fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// T, in weight x seconds (squared for age) per cost: 0 where not all of a budget can be spent, infinite where all of
+    /// it is promised. Under the uniform and the proportional allocation it means nothing.
+    pub fn price(&self) -> f64 {
+        self.base * self.blend.price
+    }
+
+    /// Writes the frequencies of some pages, which must be legal, and returns what they cost per second.
+    pub fn frequencies(&self, columns: Columns<'_>, out: &mut [f64]) -> f64 {
+        let out = &mut out[..columns.len()];
+        if columns.is_plain() && self.bounds.are_none() && self.blend.is_one() {
+            return with_rule!(self.terms, |rule| self.free_frequencies(rule, columns, out));
+        }
+        with_rule!(self.terms, |rule| self.bound_frequencies(rule, columns, out))
+    }
+
+    /// The same for pages without bounds. Blocks with a page that does not change or does not count go the long way.
+    fn free_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
+        let mut xs = [0.0; BLOCK];
+        let mut spent = 0.0;
+        for (i, out) in out.chunks_mut(BLOCK).enumerate() {
+            let block = columns.part(i * BLOCK, i * BLOCK + out.len());
+            if !block.resistances(rule, self.base, self.blend.near(), &mut xs) {
+                spent += self.bound_frequencies(rule, block, out);
+                continue;
+            }
+            for ((out, rate), x) in out.iter_mut().zip(block.rate).zip(xs) {
+                let (scale, _) = rule.place(&One::plain(*rate, 1.0));
+                *out = scale * rule.answer(x);
+                spent += *out;
+            }
+        }
+        spent
+    }
+
+    fn bound_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
+        let mut spent = 0.0;
+        for (i, out) in out.iter_mut().enumerate() {
+            let page = columns.one(i);
+            *out = self.frequency(rule, &page);
+            spent += page.count * page.cost * *out;
+        }
+        spent
+    }
+
+    /// Calls `each` with what the plan says of every page.
+    pub fn answers(&self, columns: Columns<'_>, mut each: impl FnMut(usize, Answer)) {
+        with_rule!(self.terms, |rule| (0..columns.len()).for_each(|i| each(i, self.answer(rule, &columns.one(i)))));
+    }
+
+    #[inline(always)]
+    fn frequency<R: Rule>(&self, rule: R, page: &One) -> f64 {
+        let (scale, y) = rule.place(page);
+        let (low, high) = self.bounds.of(rule, page, scale, y);
+        if rule.is_out(page) {
+            return low;
+        }
+        let x = self.base * y;
+        self.blend.mix(|factor| (scale * rule.answer(factor * x)).clamp(low, high))
+    }
+
+    fn answer<R: Rule>(&self, rule: R, page: &One) -> Answer {
+        let frequency = self.frequency(rule, page);
+        let host = self.bounds.hosts.price(page.host).map(|host| host.blend.price);
+        // Above, by more than the last places of a price.
+        let capped = host.filter(|price| *price > self.price() * (1.0 + 1e-12));
+        let reason = self.reason(rule, page, frequency, capped.is_some());
+        Answer { frequency, price: capped.unwrap_or(self.price()), reason }
+    }
+
+    fn reason<R: Rule>(&self, rule: R, page: &One, frequency: f64, capped: bool) -> Reason {
+        // On a bound, but for the last places of a price.
+        let reaches = |f: f64, bound: f64| f >= bound * (1.0 - 1e-12);
+        if frequency > 0.0 && reaches(page.promise, frequency) {
+            Reason::AtMaxPeriod
+        } else if reaches(frequency, page.most) {
+            Reason::AtMinPeriod
+        } else if frequency > 0.0 && reaches(self.bounds.floor, frequency) {
+            Reason::AtFloor
+        } else if page.rate == 0.0 {
+            Reason::Static
+        } else if rule.is_out(page) {
+            Reason::Weightless
+        } else if capped {
+            Reason::AtHostCap
+        } else if frequency > 0.0 {
+            Reason::Visited
+        } else if self.terms.allocation == Optimal {
+            let (_, y) = rule.place(page);
+            Reason::TooExpensive { worth: rule.cliff() / y }
+        } else {
+            Reason::NothingSpent
+        }
+    }
+
+    /// What the plan costs per second.
+    fn spending<P: Pages>(&self, pages: &P) -> std::result::Result<f64, P::Error> {
+        let mut spent = Sum::default();
+        let of_chunk = |chunk: Columns<'_>| Ok(self.frequencies(chunk, &mut vec![0.0; chunk.len()]));
+        pages.scan(&of_chunk, &mut |part: f64| spent.add(part))?;
+        Ok(spent.value())
+    }
+}
+
+use super::Allocation::Optimal;
+
+impl<'a> Bounds<'a> {
+    fn new(limits: &'a Limits) -> Self {
+        Bounds { floor: 0.0, hosts: Hosts::new(&limits.caps) }
+    }
+}
+
+fn check(terms: Terms, limits: &Limits) -> Result<()> {
+    within("floor", limits.floor, Bound::Included(0.0), Bound::Included(1.0), "between 0 and 1")?;
+    if limits.floor > 0.0 && matches!(terms.price.in_seconds(terms.objective), Funding::Price(_)) {
+        return Err(Error::Inconsistent("a floor is a share of a budget: it needs one, not a price".to_owned()));
+    }
+    for cap in limits.caps.iter().filter(|cap| **cap != f64::INFINITY) {
+        magnitude("cap of a host per second", *cap)?;
+    }
+    Ok(())
+}
+
+/// The bounds, and the price as a base and a factor.
+fn solve<'a, R: Rule, P: Pages>(
+    pages: &P,
+    rule: R,
+    terms: Terms,
+    limits: &'a Limits,
+) -> std::result::Result<(Bounds<'a>, f64, Blend), P::Error> {
+    let mut bounds = Bounds::new(limits);
+    let budget = match terms.price.in_seconds(terms.objective) {
+        Funding::Price(price) => {
+            if bounds.hosts.are_capped() {
+                hosts::settle(pages, rule, &mut bounds, price)?;
+            }
+            return Ok((bounds, 1.0, Blend::at(price)));
+        }
+        Funding::Budget(per_second) => per_second,
+    };
+    if limits.floor > 0.0 {
+        bounds.floor = limits.floor * budget / cost_of_weighted(pages)?;
+    }
+    let mut guess = first_guess(pages, rule, &bounds, budget)?;
+    if !bounds.hosts.are_capped() {
+        let (base, blend) = spend_budget(pages, rule, &bounds, budget, guess)?;
+        return Ok((bounds, base, blend));
+    }
+    // The less the capped hosts take, the lower the price, and the more hosts reach their caps.
+    let mut lowest = guess / 4.0;
+    loop {
+        hosts::settle(pages, rule, &mut bounds, lowest)?;
+        let (base, blend) = spend_budget(pages, rule, &bounds, budget, guess)?;
+        let price = base * blend.price;
+        if price >= lowest {
+            return Ok((bounds, base, blend));
+        }
+        guess = base * blend.near();
+        lowest = price / 4.0;
+    }
+}
+
+/// The cost of one visit to every page with weight, which a floor pays for: at least 1e-20.
+fn cost_of_weighted<P: Pages>(pages: &P) -> std::result::Result<f64, P::Error> {
+    let mut cost = Sum::default();
+    let of_chunk = |chunk: Columns<'_>| {
+        let mut sum = 0.0;
+        for page in (0..chunk.len()).map(|i| chunk.one(i)) {
+            sum += if page.weight > 0.0 { page.count * page.cost } else { 0.0 };
+        }
+        Ok(sum)
+    };
+    pages.scan(&of_chunk, &mut |part: f64| cost.add(part))?;
+    Ok(if cost.value() > 0.0 { cost.value() } else { f64::INFINITY })
+}
+
+/// The price at which a sample of the pages spends its share of the budget.
+fn first_guess<R: Rule, P: Pages>(
+    pages: &P,
+    rule: R,
+    bounds: &Bounds<'_>,
+    budget: f64,
+) -> std::result::Result<f64, P::Error> {
+    let mut sample: Vec<Kinked> = Vec::new();
+    let mut fixed = 0.0;
+    let share = pages.sample(&mut |chunk| {
+        // What is not legal the first scan will say.
+        for page in (0..chunk.len()).map(|i| chunk.one(i)).filter(One::is_legal) {
+            let cost = page.count * page.cost;
+            let (scale, y) = rule.place(&page);
+            let (low, high) = bounds.of(rule, &page, scale, y);
+            if rule.is_out(&page) {
+                fixed += cost * low;
+            } else {
+                sample.push(Kinked { mass: cost * scale, x: y, low: low / scale, high: high / scale });
+            }
+        }
+    })?;
+    Ok(gather::guess(rule, budget * share - fixed, &sample))
+}
+
+/// The price that spends the budget within the bounds, as a base and a factor of it.
+fn spend_budget<R: Rule, P: Pages>(
+    pages: &P,
+    rule: R,
+    bounds: &Bounds<'_>,
+    budget: f64,
+    guess: f64,
+) -> std::result::Result<(f64, Blend), P::Error> {
+    let mut search = Search::new(guess);
+    loop {
+        let window = Window::around(search.price);
+        let gathered = Gathered::of(pages, rule, bounds, window)?;
+        let promised = gathered.promised.value();
+        if promised > budget * (1.0 + 1e-12) {
+            return Err(Error::Infeasible { needed_per_second: promised, budget_per_second: budget }.into());
+        }
+        if promised >= budget * (1.0 - 1e-12) {
+            return Ok((1.0, Blend::at(f64::INFINITY)));
+        }
+        let spent = gathered.spent(rule);
+        if gathered.is_still() && !gathered.wanting && spent < budget {
+            // Every page is visited as often as it may be.
+            return Ok((window.base, Blend::unspent()));
+        }
+        let blend = gathered.price(rule, budget);
+        if window.contains(blend.near()) && blend.price > 0.0 || search.is_over() {
+            return Ok((window.base, blend));
+        }
+        search.go_on(spent >= budget, window.base * blend.near());
+    }
+}
+
+/// A search for the price by passes, where each tells on which side it lies and about where.
+struct Search {
+    price: f64,
+    low: f64,
+    high: f64,
+    leap: f64,
+    passes: u32,
+}
+
+impl Search {
+    fn new(price: f64) -> Self {
+        Search { price, low: 0.0, high: f64::INFINITY, leap: 16.0, passes: 0 }
+    }
+
+    fn is_over(&self) -> bool {
+        self.passes > 200 || self.high / self.low < 1.0 + 1e-15
+    }
+
+    /// The price lies above or below the last one, and perhaps at `next`.
+    fn go_on(&mut self, above: bool, next: f64) {
+        self.passes += 1;
+        if above {
+            self.low = self.price;
+        } else {
+            self.high = self.price;
+        }
+        let inside = next > self.low && next < self.high && next > f64::MIN_POSITIVE;
+        // Estimates that lead nowhere are left for halving, or for ever longer leaps where one side is open.
+        self.price = if inside && self.passes % 4 != 0 {
+            next
+        } else if self.low > 0.0 && self.high.is_finite() {
+            self.low.sqrt() * self.high.sqrt()
+        } else {
+            self.leap = (self.leap * self.leap).min(1e150);
+            if above { self.low * self.leap } else { self.high / self.leap }
+        };
+    }
+}

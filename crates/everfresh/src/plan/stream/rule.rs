@@ -1,0 +1,110 @@
+//! What a page answers to a price, under each allocation.
+
+use super::columns::One;
+use crate::kernel::Reciprocal;
+use crate::plan::Allocation;
+
+/// A page without bounds is visited with `f = scale x answer(price x resistance)`; `answer` falls.
+pub(super) trait Rule: Copy + Send + Sync {
+    /// Does a visit gain nothing at all, whatever it costs?
+    fn is_out(self, page: &One) -> bool;
+    /// Scale and resistance.
+    fn place(self, page: &One) -> (f64, f64);
+    fn answer(self, x: f64) -> f64;
+    /// The answer, and how much less of it per ln x.
+    fn answer_with_fall(self, x: f64) -> (f64, f64);
+    /// From here up the answer is 0, and just below it falls like a cliff; infinite where there is none.
+    fn cliff(self) -> f64;
+}
+
+/// The law: `f = λ / u^-1(T y)`, `y = c λ^p / w`, with p = 2 where it is squared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Optimal<const SQUARED: bool> {
+    pub table: &'static Reciprocal,
+    pub cliff: f64,
+}
+
+impl<const SQUARED: bool> Rule for Optimal<SQUARED> {
+    #[inline(always)]
+    fn is_out(self, page: &One) -> bool {
+        (page.rate == 0.0) | (page.weight == 0.0)
+    }
+
+    #[inline(always)]
+    fn place(self, page: &One) -> (f64, f64) {
+        let mass = page.cost * page.rate;
+        (page.rate, (if SQUARED { mass * page.rate } else { mass }) / page.weight)
+    }
+
+    #[inline(always)]
+    fn answer(self, x: f64) -> f64 {
+        self.table.at(x)
+    }
+
+    #[inline(always)]
+    fn answer_with_fall(self, x: f64) -> (f64, f64) {
+        self.table.with_fall(x)
+    }
+
+    fn cliff(self) -> f64 {
+        self.cliff
+    }
+}
+
+/// The same frequency for all pages that change, or one in proportion to the rate: `f = scale / price`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Even {
+    pub by_rate: bool,
+}
+
+impl Even {
+    pub(super) fn new(allocation: Allocation) -> Self {
+        Even { by_rate: allocation == Allocation::Proportional }
+    }
+}
+
+impl Rule for Even {
+    fn is_out(self, page: &One) -> bool {
+        page.rate == 0.0
+    }
+
+    fn place(self, page: &One) -> (f64, f64) {
+        (if self.by_rate { page.rate } else { 1.0 }, 1.0)
+    }
+
+    fn answer(self, x: f64) -> f64 {
+        x.recip()
+    }
+
+    fn answer_with_fall(self, x: f64) -> (f64, f64) {
+        (x.recip(), x.recip())
+    }
+
+    fn cliff(self) -> f64 {
+        f64::INFINITY
+    }
+}
+
+/// Evaluates an expression with the rule of some terms, in code of its own for each.
+macro_rules! with_rule {
+    ($terms:expr, |$rule:ident| $body:expr) => {{
+        let terms = $terms;
+        let table = $crate::kernel::Reciprocal::of(terms.order, terms.objective);
+        let cliff = terms.objective.ceiling();
+        match terms.allocation {
+            $crate::plan::Allocation::Optimal if terms.objective.time_power() == 2 => {
+                let $rule = $crate::plan::stream::rule::Optimal::<true> { table, cliff };
+                $body
+            }
+            $crate::plan::Allocation::Optimal => {
+                let $rule = $crate::plan::stream::rule::Optimal::<false> { table, cliff };
+                $body
+            }
+            allocation => {
+                let $rule = $crate::plan::stream::rule::Even::new(allocation);
+                $body
+            }
+        }
+    }};
+}
+pub(super) use with_rule;

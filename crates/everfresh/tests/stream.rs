@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use everfresh::plan::Reason;
-use everfresh::plan::stream::{Columns, Limits, Outcome, Solution, plan};
+use everfresh::plan::stream::{Columns, Limits, Outcome, Outlook, Solution, plan};
 use everfresh::{Allocation, Objective, Order, Page, Period, Plan, Price, Rate, Terms, Unit};
 use proptest::prelude::*;
 
@@ -331,4 +331,43 @@ fn a_floor_bows_to_a_cap() {
     let mut out = [0.0; 4];
     plan(columns, terms(Objective::Freshness, 2.0), &limits, &mut out).unwrap();
     assert_eq!(out.map(|f| format!("{f:.3}")), ["0.050", "0.050", "1.700", "0.200"]);
+}
+
+/// The budget questions agree with the plans that they are about, and with each other.
+#[test]
+fn outlooks_foretell_plans() {
+    let rate = many_rates(2_000);
+    let weight: Vec<f64> = rate.iter().rev().map(|rate| rate.sqrt()).collect();
+    let min_period: Vec<f64> = (0..2_000).map(|i| if i % 5 == 0 { 0.5 } else { 0.0 }).collect();
+    for min_period in [None, Some(min_period.as_slice())] {
+        let columns = Columns { weight: Some(&weight), min_period, ..Columns::new(&rate) };
+        for (objective, order) in Objective::ALL.into_iter().flat_map(|objective| Order::ALL.map(|order| (objective, order))) {
+            let outlook = Outlook::of(&columns, order, objective).unwrap();
+            for budget in [3.0, 300.0, 2e3] {
+                let point = outlook.at_budget(budget).unwrap();
+                let plan = exact(columns, Terms { order, ..terms(objective, budget) });
+                let totals = plan.totals();
+                let value = match objective {
+                    Objective::Freshness => totals.freshness,
+                    Objective::Age => totals.age.seconds(),
+                    Objective::Harmonic => totals.harmonic,
+                };
+                assert!((point.spending / budget - 1.0).abs() < 1e-4, "{objective:?} {point:?}");
+                assert!((point.value / value - 1.0).abs() < 1e-4, "{objective:?} {budget} {point:?} {value}");
+                assert!((point.price / plan.price().unwrap() - 1.0).abs() < 1e-3, "{point:?}");
+                let back = outlook.for_value(value).unwrap();
+                assert!((back.spending / budget - 1.0).abs() < 1e-2, "{objective:?} {back:?} {point:?}");
+                // The gain is the slope.
+                let more = outlook.at_budget(budget * 1.01).unwrap();
+                let slope = (more.value - point.value).abs() / (0.01 * budget);
+                assert!((slope / point.gain - 1.0).abs() < 0.02, "{objective:?} {slope} {point:?}");
+            }
+        }
+    }
+    let slow = [1.0];
+    let columns = Columns { min_period: Some(&slow), ..Columns::new(&slow) };
+    let outlook = Outlook::of(&columns, Order::Fixed, Objective::Freshness).unwrap();
+    let refused = outlook.for_value(0.9).unwrap_err().to_string();
+    assert!(refused.starts_with("freshness 0.9 is out of reach: the minimum periods allow 0.632"), "{refused}");
+    assert!(outlook.for_value(1.0).is_err() && outlook.at_budget(f64::NAN).is_err());
 }

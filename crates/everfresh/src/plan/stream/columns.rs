@@ -48,7 +48,7 @@ pub trait Pages {
 const CHUNK: usize = 1 << 20;
 
 /// Chunks whose results are held at the same time.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = 16;
 
 /// Pages without bounds are handled in blocks that stay in the nearest cache.
 pub(super) const BLOCK: usize = 256;

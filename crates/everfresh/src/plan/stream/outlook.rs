@@ -1,8 +1,259 @@
-//! What other budgets would give.
+//! What other budgets would give: every budget question, from one scan of the pages.
+//!
+//! The distribution of y that prices a plan also tells what the plan gives: a page's weight is `mass / y` (over λ for age), and
+//! its divergence is a function of T y. So spending and freshness (age, harmonic penalty) at every price are sums over one
+//! histogram, and their ratio of slopes is the price: one more visit gains T.
 
-/// To come.
+use super::columns::{BadPage, Columns, One, Pages};
+use super::gather::Kinked;
+use super::histogram::{Filled, Histogram};
+use super::rule::{Optimal, Rule};
+use crate::error::{Error, Result, magnitude, within};
+use crate::kernel::Reciprocal;
+use crate::numeric::{Evaluation, Sum, solve};
+use crate::order::{Objective, Order};
+use std::ops::Bound;
+
+/// What the optimal plan of some pages gives, for every price and every budget.
+///
+/// ```
+/// use everfresh::plan::stream::{Columns, Outlook};
+/// use everfresh::{Objective, Order};
+/// let rates = [1.0, 2.0, 3.0, 4.0, 5.0];
+/// let outlook = Outlook::of(&Columns::new(&rates), Order::Fixed, Objective::Freshness)?;
+/// assert!((outlook.at_budget(5.0)?.value - 0.3739).abs() < 1e-4); // CGM03 Table IV
+/// assert!((outlook.for_value(0.3739)?.spending - 5.0).abs() < 5e-3);
+/// # Ok::<(), everfresh::Error>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct Outlook;
-/// To come.
-#[derive(Clone, Debug)]
-pub struct Point;
+pub struct Outlook {
+    order: Order,
+    objective: Objective,
+    /// The histogram is of x = base x y.
+    base: f64,
+    free: Filled,
+    /// Pages with bounds of their own, or out of the histogram's reach; x is y here.
+    bound: Vec<Kinked>,
+    /// What promised visits cost that gain nothing: to static and weightless pages.
+    idle: f64,
+    /// All weight.
+    weight: f64,
+    /// The weight of pages that change.
+    changing: f64,
+}
+
+/// What the optimal plan gives at one price.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// T, in weight x seconds (squared for age) per cost.
+    pub price: f64,
+    /// Cost per second.
+    pub spending: f64,
+    /// The weighted mean of the objective: freshness, age in seconds, or harmonic penalty.
+    pub value: f64,
+    /// What one more unit of cost per second gains of that mean.
+    pub gain: f64,
+}
+
+/// Pages that an outlook keeps one by one.
+const MOST_BOUND: usize = 1 << 24;
+
+/// What one chunk of pages tells.
+struct Part {
+    histogram: Histogram<10, 10>,
+    bound: Vec<Kinked>,
+    idle: f64,
+    weight: f64,
+    changing: f64,
+}
+
+impl Outlook {
+    /// Reads all pages. Their periods are kept; hosts and counts in [`Columns`] count, caps and a floor do not.
+    ///
+    /// # Errors
+    ///
+    /// A page that is not legal; no weight; more than 16 million pages with bounds.
+    pub fn of<P: Pages>(pages: &P, order: Order, objective: Objective) -> std::result::Result<Outlook, P::Error> {
+        let base = middle(pages, order, objective)?;
+        let mut histogram = Histogram::new();
+        let mut bound = Vec::new();
+        let [mut idle, mut weight, mut changing] = [Sum::default(); 3];
+        let rule = move |chunk: Columns<'_>| match objective.time_power() {
+            2 => Part::of::<true>(chunk, order, objective, base),
+            _ => Part::of::<false>(chunk, order, objective, base),
+        };
+        pages.scan(&rule, &mut |part: Part| {
+            histogram.merge(&part.histogram);
+            bound.extend(part.bound);
+            idle.add(part.idle);
+            weight.add(part.weight);
+            changing.add(part.changing);
+        })?;
+        let (idle, weight, changing) = (idle.value(), weight.value(), changing.value());
+        if weight == 0.0 {
+            return Err(Error::Empty("cannot plan: all weights are zero").into());
+        }
+        if bound.len() > MOST_BOUND {
+            let many = format!("an outlook keeps at most {MOST_BOUND} pages with bounds, got {}", bound.len());
+            return Err(Error::Inconsistent(many).into());
+        }
+        Ok(Outlook { order, objective, base, free: histogram.filled(), bound, idle, weight, changing })
+    }
+
+    /// The objective.
+    pub const fn objective(&self) -> Objective {
+        self.objective
+    }
+
+    /// What the plan at a price gives. The price is positive.
+    pub fn at_price(&self, price: f64) -> Point {
+        let (spending, divergence, _) = self.sums(price);
+        let mean = divergence / self.weight;
+        let value = if self.objective == Objective::Freshness { 1.0 - mean } else { mean };
+        Point { price, spending, value, gain: price / self.weight }
+    }
+
+    /// What a budget, in cost per second, gives. Where not all of it can be spent, the best there is.
+    pub fn at_budget(&self, budget: f64) -> Result<Point> {
+        magnitude("budget", budget)?;
+        let least = self.at_price(f64::MAX).spending;
+        if budget < least {
+            return Err(Error::Infeasible { needed_per_second: least, budget_per_second: budget });
+        }
+        Ok(self.at_price(self.search(budget.recip(), |spending, _, fall| {
+            Evaluation { value: spending.recip(), elasticity: fall / spending }
+        })))
+    }
+
+    /// The least budget whose plan gives a mean of the objective: freshness of at least `value`, age in seconds or harmonic
+    /// penalty of at most `value`.
+    ///
+    /// # Errors
+    ///
+    /// A value out of bounds, or one that minimum periods put out of reach.
+    pub fn for_value(&self, value: f64) -> Result<Point> {
+        let divergence = match self.objective {
+            Objective::Freshness => {
+                1.0 - within("freshness", value, Bound::Excluded(0.0), Bound::Excluded(1.0), "above 0 and below 1")?
+            }
+            Objective::Age => magnitude("age in seconds", value)?,
+            Objective::Harmonic => magnitude("harmonic penalty", value)?,
+        };
+        let target = divergence * self.weight;
+        let price = self.search(target, |_, divergence, fall| {
+            // One visit more gains the price: so much less divergence per ln price.
+            Evaluation { value: divergence.0, elasticity: divergence.1 * fall / divergence.0 }
+        });
+        let point = self.at_price(price);
+        let reached = self.sums(price).1 <= target * (1.0 + 1e-6);
+        if reached { Ok(point) } else { Err(self.out_of_reach(value, point.value)) }
+    }
+
+    fn out_of_reach(&self, value: f64, best: f64) -> Error {
+        let what = match self.objective {
+            Objective::Freshness => "freshness",
+            Objective::Age => "age in seconds",
+            Objective::Harmonic => "harmonic penalty",
+        };
+        Error::Inconsistent(format!("{what} {value} is out of reach: the minimum periods allow {best} at best"))
+    }
+
+    /// The price at which a function of (spending, (divergence, price), fall of spending per ln price) reaches a target.
+    fn search(&self, target: f64, function: impl Fn(f64, (f64, f64), f64) -> Evaluation) -> f64 {
+        let price = solve(target, self.base, |price| {
+            let (spending, divergence, fall) = self.sums(price);
+            function(spending, (divergence, price), fall)
+        });
+        price.clamp(1e-60 * self.base, 1e60 * self.base)
+    }
+
+    /// Spending, weighted divergence, and how much less is spent per ln price.
+    fn sums(&self, price: f64) -> (f64, f64, f64) {
+        let table = Reciprocal::of(self.order, self.objective);
+        let factor = price / self.base;
+        let smooth = self.free.sums(|x| table.with_fall(factor * x));
+        let diverged = self.free.sums(|x| (self.base / x * self.divergence(table.at(factor * x)), 0.0)).0;
+        let (mut spent, mut fall, mut divergence) = (Sum::default(), smooth.1, Sum::default());
+        spent.add(self.idle);
+        spent.add(smooth.0);
+        divergence.add(diverged);
+        for page in &self.bound {
+            let (answer, falls) = table.with_fall(price * page.x);
+            let kept = answer.clamp(page.low, page.high);
+            spent.add(page.mass * kept);
+            divergence.add(page.mass / page.x * self.divergence(kept));
+            fall += if kept == answer { page.mass * falls } else { 0.0 };
+        }
+        (spent.value(), divergence.value(), fall)
+    }
+
+    /// The mean divergence of a page that is visited `visits` times per change; for age times its rate.
+    fn divergence(&self, visits: f64) -> f64 {
+        let r = visits.recip();
+        match self.objective {
+            Objective::Freshness => self.order.staleness(r),
+            Objective::Age => r * self.order.age_in_periods(r),
+            Objective::Harmonic => self.order.harmonic(r),
+        }
+    }
+
+    /// The share of the weight that is always fresh: static pages.
+    pub fn static_share(&self) -> f64 {
+        (1.0 - self.changing / self.weight).max(0.0)
+    }
+}
+
+/// About the price at which pages are visited as often as they change: the geometric mean over a sample.
+fn middle<P: Pages>(pages: &P, order: Order, objective: Objective) -> std::result::Result<f64, P::Error> {
+    let (mut logs, mut n) = (0.0, 0.0);
+    pages.sample(&mut |chunk| {
+        for page in (0..chunk.len()).map(|i| chunk.one(i)).filter(One::is_legal) {
+            if page.rate > 0.0 && page.weight > 0.0 {
+                logs += resistance(&page, order, objective).ln();
+                n += 1.0;
+            }
+        }
+    })?;
+    Ok(if n > 0.0 { (-logs / n).exp() } else { 1.0 })
+}
+
+fn resistance(page: &One, order: Order, objective: Objective) -> f64 {
+    let table = Reciprocal::of(order, objective);
+    let cliff = objective.ceiling();
+    match objective.time_power() {
+        2 => Optimal::<true> { table, cliff }.place(page).1,
+        _ => Optimal::<false> { table, cliff }.place(page).1,
+    }
+}
+
+impl Part {
+    fn of<const SQUARED: bool>(
+        chunk: Columns<'_>,
+        order: Order,
+        objective: Objective,
+        base: f64,
+    ) -> std::result::Result<Part, BadPage> {
+        let rule = Optimal::<SQUARED> { table: Reciprocal::of(order, objective), cliff: objective.ceiling() };
+        let mut part =
+            Part { histogram: Histogram::new(), bound: Vec::new(), idle: 0.0, weight: 0.0, changing: 0.0 };
+        for i in 0..chunk.len() {
+            let page = chunk.one(i);
+            if !page.is_legal() {
+                return Err((i, page.illness()));
+            }
+            part.weight += page.count * page.weight;
+            if rule.is_out(&page) {
+                part.idle += page.count * page.cost * page.promise;
+                continue;
+            }
+            part.changing += page.count * page.weight;
+            let (scale, y) = rule.place(&page);
+            let mass = page.count * page.cost * scale;
+            let is_bound = page.promise > 0.0 || page.most < f64::INFINITY;
+            if is_bound || !part.histogram.add(base * y, mass) {
+                part.bound.push(Kinked { mass, x: y, low: page.promise / scale, high: page.most / scale });
+            }
+        }
+        Ok(part)
+    }
+}

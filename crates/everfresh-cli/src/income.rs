@@ -5,13 +5,12 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use everfresh::curve::{DivergenceCurve, Exponential, Linear, Lomax, Weibull};
 use everfresh::income::{Asset, Income, Optimum, Population, explaining_benefit};
-use everfresh::units::parse_per_time;
 use everfresh::{Frequency, Period, Rate, Unit};
 use serde::Serialize;
 
 use crate::args::{DecayArg, IncomeArgs};
 use crate::output::{self, Grid, OutFile, count, days, finite, number, percent};
-use crate::table::Table;
+use crate::table::{Columns, Input, Quantity, Wanted};
 
 /// One page, for machines.
 #[derive(Serialize)]
@@ -148,30 +147,39 @@ fn curve(args: &IncomeArgs, speed: Speed) -> Result<Curve> {
     })
 }
 
+/// The places of the columns among those that [`columns`] asks for.
+const RATE: usize = 0;
+const BENEFIT: usize = 1;
+const COST: usize = 2;
+
+fn columns(args: &IncomeArgs) -> Columns {
+    let numbers = vec![
+        Wanted::required(&args.columns.rate_column, Quantity::Rate),
+        Wanted::optional(args.benefit_column.as_deref(), "benefit", Quantity::PerTime { what: "benefit" }),
+        Wanted::optional(args.columns.cost_column.as_deref(), "cost", Quantity::Cost),
+    ];
+    let key = Some(args.columns.page_column.clone());
+    Columns { key, host: None, numbers, unit: args.columns.unit.unwrap_or(Unit::Day) }
+}
+
 fn read(path: &Path, args: &IncomeArgs) -> Result<Vec<(String, Given)>> {
-    let table = Table::open(path)?;
-    let page = table.column(&args.columns.page_column)?;
-    let rate = table.column(&args.columns.rate_column)?;
-    let benefit = table.optional_column(args.benefit_column.as_deref(), "benefit")?;
-    let cost = table.optional_column(args.columns.cost_column.as_deref(), "cost")?;
-    if benefit.is_none() && args.benefit.is_none() {
+    let table = Input::open(&[path.to_owned()], columns(args))?;
+    if !table.has(BENEFIT) && args.benefit.is_none() {
         bail!("{}: say what right copies earn: a column `benefit`, or --benefit 0.3/day", path.display());
     }
-    let bare = args.columns.unit.or(Some(Unit::Day));
-    table.rows(&page, |row| {
-        let benefit_per_second = match &benefit {
-            Some(column) => row.field(column, |text| parse_per_time("benefit", text, bare))?,
-            None => args.benefit.map_or(0.0, |benefit| benefit.per_second),
-        };
-        let cost_value = cost.as_ref().map_or(Ok(args.cost), |column| row.number(column))?;
-        let speed = Speed::Rate(row.field(&rate, |text| Rate::parse(text, bare))?);
-        let curve = curve(args, speed).map_err(|error| row.wrong(&rate, &format!("{error:#}")))?;
-        let asset = Asset::new(curve, benefit_per_second, Unit::Second, cost_value).map_err(|error| {
-            let about_benefit = error.to_string().starts_with("benefit");
-            let column = if about_benefit { benefit.as_ref() } else { cost.as_ref() };
-            row.wrong(column.unwrap_or(&rate), &error.to_string())
+    table.pages(|batch, row| {
+        let value = |column: usize| batch.numbers[column].as_ref().map(|values| values[row]);
+        let given = args.benefit.map_or(0.0, |benefit| benefit.per_second);
+        let benefit_per_second = value(BENEFIT).unwrap_or(given);
+        let cost = value(COST).unwrap_or(args.cost);
+        let speed = Speed::Rate(Rate::per(value(RATE).unwrap_or(0.0), Unit::Second)?);
+        let curve = curve(args, speed).map_err(|error| batch.wrong(row, RATE, &format!("{error:#}")))?;
+        let asset = Asset::new(curve, benefit_per_second, Unit::Second, cost).map_err(|error| {
+            let column = if error.to_string().starts_with("benefit") { BENEFIT } else { COST };
+            let column = if value(column).is_some() { column } else { RATE };
+            batch.wrong(row, column, &error.to_string())
         })?;
-        Ok(Given { speed, benefit_per_second, cost: cost_value, asset })
+        Ok(Given { speed, benefit_per_second, cost, asset })
     })
 }
 

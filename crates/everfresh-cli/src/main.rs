@@ -1,15 +1,16 @@
 //! The program `everfresh`.
 //!
 //! Data goes to stdout, everything said about it to stderr. Exit code 0 is success, 1 a failure of the machine (a full
-//! disk), 2 bad input or a bad call.
+//! disk), 2 bad input or a bad call, 130 an interrupt.
 
 mod args;
 mod freshness;
 mod generate;
 mod income;
-mod lines;
+mod interrupt;
 mod output;
 mod plan;
+mod progress;
 mod split;
 mod table;
 
@@ -19,9 +20,11 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use args::{Command, Program};
-use output::MachineFailure;
+use interrupt::Interrupted;
+use output::{MachineFailure, ReaderGone};
 
 fn main() -> ExitCode {
+    interrupt::watch();
     let program = match Program::try_parse() {
         Ok(program) => program,
         Err(error) => return refuse(&error),
@@ -36,10 +39,21 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<ReaderGone>() => ExitCode::SUCCESS,
         Err(error) => {
             output::say(&format!("{}error:{:#} {error:#}", args::ERROR, args::ERROR));
-            ExitCode::from(if error.is::<MachineFailure>() { 1 } else { 2 })
+            ExitCode::from(exit_code(&error))
         }
+    }
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.is::<Interrupted>() {
+        interrupt::EXIT_CODE
+    } else if error.is::<MachineFailure>() {
+        1
+    } else {
+        2
     }
 }
 

@@ -23,6 +23,18 @@ impl fmt::Display for MachineFailure {
 
 impl std::error::Error for MachineFailure {}
 
+/// Whoever read our stdout has seen enough (`| head`): no failure, but a reason to end.
+#[derive(Debug)]
+pub(crate) struct ReaderGone;
+
+impl fmt::Display for ReaderGone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nobody reads stdout any more")
+    }
+}
+
+impl std::error::Error for ReaderGone {}
+
 /// A path that could not be written.
 pub(crate) fn cannot_write(path: &Path, error: impl fmt::Display) -> anyhow::Error {
     machine(format_args!("cannot write `{}`", path.display()), error)
@@ -33,7 +45,7 @@ pub(crate) fn create_directory(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| cannot_write(path, error))
 }
 
-fn machine(what: impl fmt::Display, error: impl fmt::Display) -> anyhow::Error {
+pub(crate) fn machine(what: impl fmt::Display, error: impl fmt::Display) -> anyhow::Error {
     MachineFailure(format!("{what}: {error}")).into()
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::{PlanArgs, PriceArgs, Word};
 use crate::output::{self, Grid, OutFile, count, days, finite, number, percent};
-use crate::table::{Column, Table};
+use crate::table::{Batch, Columns, Input, Quantity, Wanted};
 
 /// CGM03 example 5.4: the table that `--example` plans.
 const EXAMPLE: &str = "page,rate\ne1,1/day\ne2,2/day\ne3,3/day\ne4,4/day\ne5,5/day\n";
@@ -92,13 +92,14 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
 fn solve(args: &PlanArgs) -> Result<Outcome> {
     let (objective, order) = (args.objective.into(), args.order.into());
     let price = price(&args.price, args, objective)?;
+    let columns = columns(args);
     let table = if args.example {
-        Table::read("the example", b',', Box::new(EXAMPLE.as_bytes()))?
+        Input::from_text("the example", EXAMPLE, columns)?
     } else {
-        let path = args.pages.as_deref().context("name a table of pages, or --example")?;
-        Table::open(path)?
+        let path = args.pages.clone().context("name a table of pages, or --example")?;
+        Input::open(&[path], columns)?
     };
-    let (keys, pages): (Vec<_>, Vec<_>) = pages(table, args)?.into_iter().unzip();
+    let (keys, pages): (Vec<_>, Vec<_>) = table.pages(page)?.into_iter().unzip();
     let plan = |allocation| Plan::new(&pages, Terms { objective, order, allocation, price });
     let plans = Allocation::ALL.into_iter().map(plan).collect::<everfresh::Result<Vec<_>>>();
     let plans =
@@ -110,34 +111,39 @@ fn solve(args: &PlanArgs) -> Result<Outcome> {
     Ok(Outcome { keys, pages, plans, chosen, unit, budget_per_second, cost })
 }
 
-fn pages(table: Table, args: &PlanArgs) -> Result<Vec<(String, Page)>> {
-    let page = table.column(&args.columns.page_column)?;
-    let rate = table.column(&args.columns.rate_column)?;
-    let weight = table.optional_column(args.weight_column.as_deref(), "weight")?;
-    let cost = table.optional_column(args.columns.cost_column.as_deref(), "cost")?;
-    let min_period = table.optional_column(args.min_period_column.as_deref(), "min_period")?;
-    let max_period = table.optional_column(args.max_period_column.as_deref(), "max_period")?;
-    let bare = args.columns.unit.or(Some(Unit::Day));
-    table.rows(&page, |row| {
-        let mut page = Page::new(row.field(&rate, |text| Rate::parse(text, bare))?);
-        if let Some(column) = &weight {
-            let value = row.number(column)?;
-            page = row.field(column, |_| page.with_weight(value))?;
-        }
-        if let Some(column) = &cost {
-            let value = row.number(column)?;
-            page = row.field(column, |_| page.with_cost(value))?;
-        }
-        let bound = |column: &Option<Column>, none: Period| match column {
-            Some(column) if !row.text(column).is_empty() => row.field(column, |text| Period::parse(text, bare)),
-            _ => Ok(none),
-        };
-        let (min, max) = (bound(&min_period, Period::ZERO)?, bound(&max_period, Period::NEVER)?);
-        match max_period.as_ref().or(min_period.as_ref()) {
-            Some(column) => row.field(column, |_| page.with_periods(min, max)),
-            None => Ok(page),
-        }
-    })
+/// The places of the columns among those that [`columns`] asks for.
+const RATE: usize = 0;
+const WEIGHT: usize = 1;
+const COST: usize = 2;
+const MIN_PERIOD: usize = 3;
+const MAX_PERIOD: usize = 4;
+
+fn columns(args: &PlanArgs) -> Columns {
+    let period = |absent: Period| Quantity::Period { absent: absent.seconds() };
+    let numbers = vec![
+        Wanted::required(&args.columns.rate_column, Quantity::Rate),
+        Wanted::optional(args.weight_column.as_deref(), "weight", Quantity::Weight),
+        Wanted::optional(args.columns.cost_column.as_deref(), "cost", Quantity::Cost),
+        Wanted::optional(args.min_period_column.as_deref(), "min_period", period(Period::ZERO)),
+        Wanted::optional(args.max_period_column.as_deref(), "max_period", period(Period::NEVER)),
+    ];
+    let key = Some(args.columns.page_column.clone());
+    Columns { key, host: None, numbers, unit: args.columns.unit.unwrap_or(Unit::Day) }
+}
+
+fn page(batch: &Batch, row: usize) -> Result<Page> {
+    let value = |column: usize| batch.numbers[column].as_ref().map(|values| values[row]);
+    let mut page = Page::new(Rate::per(value(RATE).unwrap_or(0.0), Unit::Second)?);
+    if let Some(weight) = value(WEIGHT) {
+        page = page.with_weight(weight)?;
+    }
+    if let Some(cost) = value(COST) {
+        page = page.with_cost(cost)?;
+    }
+    let period = |column, absent| value(column).map_or(Ok(absent), |seconds| Period::of(seconds, Unit::Second));
+    let (min, max) = (period(MIN_PERIOD, Period::ZERO)?, period(MAX_PERIOD, Period::NEVER)?);
+    let column = if value(MAX_PERIOD).is_some() { MAX_PERIOD } else { MIN_PERIOD };
+    page.with_periods(min, max).map_err(|error| batch.wrong(row, column, &error.to_string()))
 }
 
 fn price(asked: &PriceArgs, args: &PlanArgs, objective: Objective) -> Result<Price> {

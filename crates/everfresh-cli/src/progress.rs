@@ -1,0 +1,54 @@
+//! A line on stderr that says how far a pass over a table is: for people, so only on a terminal.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::table::{Done, Input};
+
+/// The line of one pass; it goes away when the pass ends.
+pub(crate) struct ProgressLine {
+    bar: ProgressBar,
+    by_rows: bool,
+}
+
+impl ProgressLine {
+    /// A line for a pass over `input`, called `pass`.
+    pub(crate) fn new(pass: &str, input: &Input) -> ProgressLine {
+        let rows = input.known_rows();
+        let by_rows = rows.is_some();
+        if !io::stderr().is_terminal() {
+            return ProgressLine { bar: ProgressBar::hidden(), by_rows };
+        }
+        let bar = ProgressBar::new(rows.unwrap_or(input.size()));
+        let text = if by_rows {
+            "{prefix}: {human_pos} of {human_len} pages, {per_sec}, {eta} left"
+        } else {
+            "{prefix}: {msg} pages, {bytes} of {total_bytes}, {eta} left"
+        };
+        // A line that cannot be drawn as wished is drawn plainly.
+        if let Ok(style) = ProgressStyle::with_template(text) {
+            bar.set_style(style);
+        }
+        bar.set_prefix(pass.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(250));
+        ProgressLine { bar, by_rows }
+    }
+
+    /// So much is done.
+    pub(crate) fn at(&self, done: Done) {
+        if self.by_rows {
+            self.bar.set_position(done.rows);
+        } else if !self.bar.is_hidden() {
+            self.bar.set_message(done.rows.to_string());
+            self.bar.set_position(done.bytes);
+        }
+    }
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

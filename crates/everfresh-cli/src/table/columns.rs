@@ -1,0 +1,127 @@
+//! Which columns are wanted, and where they stand in a file.
+
+use anyhow::{Result, bail};
+use arrow_schema::{DataType, Schema};
+use everfresh::Unit;
+
+use super::quantity::{self, Quantity};
+
+/// A column of numbers that is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub name: String,
+    pub required: bool,
+    pub quantity: Quantity,
+}
+
+impl Wanted {
+    /// A column that must be there.
+    pub(crate) fn required(name: &str, quantity: Quantity) -> Wanted {
+        Wanted { name: name.to_owned(), required: true, quantity }
+    }
+
+    /// A column that may be there: one that was asked for by name must.
+    pub(crate) fn optional(asked: Option<&str>, default: &str, quantity: Quantity) -> Wanted {
+        Wanted { name: asked.unwrap_or(default).to_owned(), required: asked.is_some(), quantity }
+    }
+}
+
+/// The columns that are wanted of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Columns {
+    /// Names the page; comes out in the type that it has.
+    pub key: Option<String>,
+    /// By which pages are grouped: text or integers; comes out in the type that it has.
+    pub host: Option<String>,
+    pub numbers: Vec<Wanted>,
+    /// The unit of time of bare numbers.
+    pub unit: Unit,
+}
+
+/// Where the wanted columns stand in one file.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// The names of all columns, as the file spells them.
+    pub names: Vec<String>,
+    pub key: Option<usize>,
+    pub host: Option<usize>,
+    pub numbers: Vec<Option<usize>>,
+}
+
+impl Places {
+    /// Finds every column; `place` is where the file names them, for messages.
+    pub(super) fn find(columns: &Columns, names: Vec<String>, place: &str) -> Result<Places> {
+        let required = |name: &String| require(&names, name, place);
+        let key = columns.key.as_ref().map(required).transpose()?;
+        let host = columns.host.as_ref().map(required).transpose()?;
+        let number = |wanted: &Wanted| {
+            if wanted.required {
+                require(&names, &wanted.name, place).map(Some)
+            } else {
+                find(&names, &wanted.name, place)
+            }
+        };
+        let numbers = columns.numbers.iter().map(number).collect::<Result<_>>()?;
+        Ok(Places { key, host, numbers, names })
+    }
+
+    /// Finds every column by a schema and checks that its type can be read; `name` is the file's.
+    pub(super) fn fit(columns: &Columns, schema: &Schema, name: &str) -> Result<Places> {
+        let places = Places::find(columns, schema.fields().iter().map(|field| field.name().clone()).collect(), name)?;
+        let check = |index: Option<usize>, fits: fn(&DataType) -> bool, expected: &str| match index {
+            Some(index) if !fits(schema.field(index).data_type()) => {
+                let (column, kind) = (&places.names[index], schema.field(index).data_type());
+                bail!("{name}: column `{column}` is {kind}, expected {expected}")
+            }
+            _ => Ok(()),
+        };
+        check(places.key, is_key, "text, an integer or bytes")?;
+        check(places.host, is_host, "text or an integer")?;
+        for index in &places.numbers {
+            check(*index, quantity::is_readable, "a number or text")?;
+        }
+        Ok(places)
+    }
+
+    /// The columns that are read, each once, in the order of the file.
+    pub(super) fn taken(&self, with_key: bool) -> Vec<usize> {
+        let key = self.key.filter(|_| with_key);
+        let mut taken: Vec<usize> = self.numbers.iter().copied().chain([key, self.host]).flatten().collect();
+        taken.sort_unstable();
+        taken.dedup();
+        taken
+    }
+
+    /// How often a column is wanted.
+    pub(super) fn taken_times(&self, index: usize, with_key: bool) -> usize {
+        let key = self.key.filter(|_| with_key);
+        self.numbers.iter().copied().chain([key, self.host]).flatten().filter(|taken| *taken == index).count()
+    }
+}
+
+fn require(names: &[String], name: &str, place: &str) -> Result<usize> {
+    if let Some(index) = find(names, name, place)? {
+        return Ok(index);
+    }
+    let there: Vec<String> = names.iter().map(|column| format!("`{column}`")).collect();
+    bail!("{place}: there is no column `{name}`: the columns are {}", there.join(", "))
+}
+
+fn find(names: &[String], name: &str, place: &str) -> Result<Option<usize>> {
+    let mut places = names.iter().enumerate().filter(|(_, column)| column.eq_ignore_ascii_case(name));
+    let first = places.next();
+    if let (Some((a, _)), Some((b, _))) = (first, places.next()) {
+        bail!("{place}: column `{name}` is there twice, as column {} and {}", a + 1, b + 1);
+    }
+    Ok(first.map(|(index, _)| index))
+}
+
+fn is_key(kind: &DataType) -> bool {
+    let bytes =
+        matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_));
+    bytes || is_host(kind)
+}
+
+fn is_host(kind: &DataType) -> bool {
+    kind.is_integer() || quantity::is_text(kind)
+}

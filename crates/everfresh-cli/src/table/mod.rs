@@ -1,0 +1,360 @@
+//! Reading and writing tables of any size in bounded memory.
+//!
+//! A table is delimited text (compressed or not), Parquet or Arrow IPC, in one file or in many. An [`Input`] is opened and checked
+//! once and read any number of times, batch by batch, in parallel and in order. Every value is checked as it is read: an error
+//! names the file, the line (or the row group and the row), the column, the value and the bound.
+
+mod arrow_file;
+mod cells;
+mod columns;
+mod guard;
+mod lines;
+mod pages;
+mod parquet_file;
+mod pipeline;
+mod quantity;
+mod source;
+mod text;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, bail};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, SchemaRef};
+
+use columns::Places;
+pub(crate) use columns::{Columns, Wanted};
+pub(crate) use quantity::Quantity;
+use source::{Kind, Source};
+
+/// What is wrong with a page that has no name.
+const NAMELESS: &str = "a page must have a name, got nothing";
+
+/// Row groups, or files, of a sample, and rows of each.
+const SAMPLE_PLACES: usize = 8;
+const SAMPLE_ROWS: usize = 8192;
+
+/// A table, opened and checked.
+pub(crate) struct Input {
+    columns: Arc<Columns>,
+    files: Vec<Arc<TableFile>>,
+}
+
+/// One file of a table.
+struct TableFile {
+    source: Source,
+    places: Places,
+    format: Format,
+}
+
+enum Format {
+    Text(text::Layout),
+    Parquet(parquet_file::Footer),
+    ArrowFile(arrow_file::Footer),
+    ArrowStream(SchemaRef),
+}
+
+/// Some rows of a table.
+pub(crate) struct Batch {
+    /// The names of the pages, if they were asked for.
+    pub key: Option<ArrayRef>,
+    /// The hosts, if they were asked for.
+    pub host: Option<ArrayRef>,
+    /// For each wanted column its values, checked; nothing where the table has no such column.
+    pub numbers: Vec<Option<Vec<f64>>>,
+    pub rows: usize,
+    file: Arc<TableFile>,
+    at: At,
+}
+
+/// Where a batch begins.
+enum At {
+    Block(Arc<text::Block>, u8),
+    RowGroup { group: usize, first: usize },
+    RecordBatch { number: usize, first: usize },
+}
+
+/// How much of a pass is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Done {
+    pub rows: u64,
+    /// About.
+    pub bytes: u64,
+}
+
+/// A batch that is still to be decoded, by whichever worker takes it.
+struct Job {
+    /// Bytes of the file, about.
+    bytes: u64,
+    decode: Box<dyn FnOnce() -> Result<Batch> + Send>,
+}
+
+type Jobs = Box<dyn Iterator<Item = Result<Job>>>;
+
+impl Input {
+    /// Opens files, all tables in directories, and stdin for `-`.
+    pub(crate) fn open(paths: &[PathBuf], columns: Columns) -> Result<Input> {
+        Input::from_sources(source::sources(paths)?, columns)
+    }
+
+    /// A table that is built in.
+    pub(crate) fn from_text(name: &str, text: &'static str, columns: Columns) -> Result<Input> {
+        Input::from_sources(vec![Source::memory(name, text.as_bytes())], columns)
+    }
+
+    fn from_sources(sources: Vec<Source>, columns: Columns) -> Result<Input> {
+        let open = |source| TableFile::open(source, &columns).map(Arc::new);
+        let files = sources.into_iter().map(open).collect::<Result<Vec<_>>>()?;
+        let Some((first, others)) = files.split_first() else { bail!("there is no table to read") };
+        for other in others {
+            agree(first, other, &columns)?;
+        }
+        Ok(Input { columns: Arc::new(columns), files })
+    }
+
+    /// The number of rows, where all files say it: Parquet and Arrow files do.
+    pub(crate) fn known_rows(&self) -> Option<u64> {
+        self.files.iter().map(|file| file.known_rows()).sum()
+    }
+
+    /// Bytes of all files.
+    pub(crate) fn size(&self) -> u64 {
+        self.files.iter().map(|file| file.source.size).sum()
+    }
+
+    /// Does the table have the wanted column of this number?
+    pub(crate) fn has(&self, wanted: usize) -> bool {
+        self.files[0].places.numbers.get(wanted).is_some_and(Option::is_some)
+    }
+
+    /// The type of the names of pages.
+    pub(crate) fn key_type(&self) -> DataType {
+        self.files[0].key_type()
+    }
+
+    /// What the table is called in messages: its file, or the first of them.
+    pub(crate) fn name(&self) -> &str {
+        &self.files[0].source.name
+    }
+
+    /// Calls `each` on every batch, in parallel, and `collect` on what it gives, in the order of the rows. The names of pages
+    /// are read only `with_key`.
+    ///
+    /// It waits for rayon's pool, so it must not be called from within.
+    pub(crate) fn scan<T: Send>(
+        &self,
+        with_key: bool,
+        each: impl Fn(Batch) -> Result<T> + Sync,
+        mut collect: impl FnMut(T, Done) -> Result<()>,
+    ) -> Result<()> {
+        // Files are opened one after the other, as their turn comes.
+        let jobs = self.files.iter().flat_map(|file| match file.jobs(&self.columns, with_key, false) {
+            Ok(jobs) => jobs,
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        });
+        let mut done = Done::default();
+        let work = |job: Job| {
+            let batch = (job.decode)()?;
+            let rows = batch.rows as u64;
+            Ok((rows, job.bytes, each(batch)?))
+        };
+        pipeline::ordered(jobs, work, |(rows, bytes, result)| {
+            done = Done { rows: done.rows + rows, bytes: done.bytes + bytes };
+            collect(result, done)
+        })?;
+        if done.rows == 0 {
+            let header = if matches!(self.files[0].format, Format::Text(_)) { "a header and " } else { "" };
+            bail!("{}: the table is empty: it has {header}no pages", self.name());
+        }
+        Ok(())
+    }
+
+    /// Some rows from different places, without the names of the pages, for a first guess: the beginnings of a few row groups,
+    /// or of a few files.
+    pub(crate) fn sample(&self) -> Result<Vec<Batch>> {
+        let mut batches = Vec::new();
+        for file in self.files.iter().step_by(self.files.len().div_ceil(SAMPLE_PLACES)) {
+            let most = match file.format {
+                Format::Text(_) | Format::ArrowStream(_) => 1,
+                Format::Parquet(_) | Format::ArrowFile(_) => SAMPLE_PLACES.div_ceil(self.files.len()),
+            };
+            for job in file.jobs(&self.columns, false, true)?.take(most) {
+                batches.push((job?.decode)()?);
+            }
+        }
+        Ok(batches)
+    }
+}
+
+/// Files of one table must have the same columns.
+fn agree(first: &TableFile, other: &TableFile, columns: &Columns) -> Result<()> {
+    let (first_name, name) = (&first.source.name, &other.source.name);
+    for (number, wanted) in columns.numbers.iter().enumerate() {
+        let (has, other_has) = (first.places.numbers[number].is_some(), other.places.numbers[number].is_some());
+        let column = &wanted.name;
+        match (has, other_has) {
+            (true, false) => bail!("{name}: there is no column `{column}`, but `{first_name}` has one"),
+            (false, true) => bail!("{name}: there is a column `{column}`, but `{first_name}` has none"),
+            _ => {}
+        }
+    }
+    if let (true, Some(key)) = (first.key_type() != other.key_type(), other.places.key) {
+        let (key, kind, first_kind) = (&other.places.names[key], other.key_type(), first.key_type());
+        bail!("{name}: column `{key}` is {kind}, but in `{first_name}` it is {first_kind}");
+    }
+    Ok(())
+}
+
+impl TableFile {
+    fn open(source: Source, columns: &Columns) -> Result<TableFile> {
+        let (places, format) = match source.kind()? {
+            Kind::Text(compression) => {
+                let (layout, names, place) = text::open(&source, compression)?;
+                (Places::find(columns, names, &place)?, Format::Text(layout))
+            }
+            Kind::Parquet => {
+                let footer = parquet_file::open(&source)?;
+                (Places::fit(columns, footer.schema(), &source.name)?, Format::Parquet(footer))
+            }
+            Kind::ArrowFile => {
+                let footer = arrow_file::open(&source)?;
+                (Places::fit(columns, footer.schema(), &source.name)?, Format::ArrowFile(footer))
+            }
+            Kind::ArrowStream => {
+                let schema = arrow_file::open_stream(&source)?;
+                (Places::fit(columns, &schema, &source.name)?, Format::ArrowStream(schema))
+            }
+        };
+        Ok(TableFile { source, places, format })
+    }
+
+    fn known_rows(&self) -> Option<u64> {
+        match &self.format {
+            Format::Parquet(footer) => Some(footer.rows()),
+            Format::ArrowFile(footer) => Some(footer.rows()),
+            Format::Text(_) | Format::ArrowStream(_) => None,
+        }
+    }
+
+    fn key_type(&self) -> DataType {
+        let schema = match &self.format {
+            Format::Parquet(footer) => footer.schema(),
+            Format::ArrowFile(footer) => footer.schema(),
+            Format::ArrowStream(schema) => schema,
+            Format::Text(_) => return DataType::Utf8,
+        };
+        self.places.key.map_or(DataType::Utf8, |key| schema.field(key).data_type().clone())
+    }
+
+    fn jobs(self: &Arc<Self>, columns: &Arc<Columns>, with_key: bool, sample: bool) -> Result<Jobs> {
+        Ok(match &self.format {
+            Format::Text(layout) => Box::new(text::jobs(self, layout, columns, with_key)?),
+            Format::Parquet(footer) => {
+                let sample = sample.then_some((SAMPLE_PLACES, SAMPLE_ROWS));
+                Box::new(parquet_file::jobs(self, footer, columns, with_key, sample))
+            }
+            Format::ArrowFile(footer) => {
+                let sample = sample.then_some(SAMPLE_PLACES);
+                Box::new(arrow_file::jobs(self, footer, columns, with_key, sample)?)
+            }
+            Format::ArrowStream(_) => Box::new(arrow_file::stream_jobs(self, columns, with_key)?),
+        })
+    }
+}
+
+impl Batch {
+    /// A batch from what a decoder gave for the columns `taken`.
+    fn new(
+        file: &Arc<TableFile>,
+        columns: &Columns,
+        at: At,
+        decoded: RecordBatch,
+        taken: &[usize],
+        with_key: bool,
+    ) -> Result<Batch> {
+        let rows = decoded.num_rows();
+        let (_, mut arrays, _) = decoded.into_parts();
+        let mut batch = Batch { key: None, host: None, numbers: Vec::new(), rows, file: Arc::clone(file), at };
+        let places = &file.places;
+        // The last to want a column gets it for itself, and need not copy it.
+        let wants = |index: usize| places.taken_times(index, with_key);
+        let mut given = vec![0; arrays.len()];
+        let mut array = |index: usize| {
+            let place = taken.iter().position(|taken| *taken == index).unwrap_or(0);
+            given[place] += 1;
+            let array = &mut arrays[place];
+            if given[place] == wants(index) {
+                std::mem::replace(array, arrow_array::new_empty_array(&DataType::Null))
+            } else {
+                Arc::clone(array)
+            }
+        };
+        if let Some(index) = places.key.filter(|_| with_key) {
+            let key = array(index);
+            if let Some(row) = nameless(&key) {
+                return Err(batch.error(row, index, NAMELESS));
+            }
+            batch.key = Some(key);
+        }
+        batch.host = places.host.map(&mut array);
+        for (wanted, index) in columns.numbers.iter().zip(&places.numbers) {
+            let values = index.map(|index| {
+                let values = wanted.quantity.column(array(index), columns.unit);
+                values.map_err(|bad| batch.error(bad.row, index, &bad.why))
+            });
+            let values = values.transpose()?;
+            batch.numbers.push(values);
+        }
+        Ok(batch)
+    }
+
+    /// An error in a row of this batch and the wanted column of this number.
+    pub(crate) fn wrong(&self, row: usize, wanted: usize, why: &str) -> anyhow::Error {
+        match self.file.places.numbers.get(wanted).copied().flatten() {
+            Some(index) => self.error(row, index, why),
+            None => anyhow!("{}: {why}", self.where_is(row)),
+        }
+    }
+
+    /// An error in the name of a page.
+    pub(crate) fn wrong_key(&self, row: usize, why: &str) -> anyhow::Error {
+        self.error(row, self.file.places.key.unwrap_or(0), why)
+    }
+
+    /// The place of a row within its file: `line 7`, or `row group 2, row 5`, both counted from 0 as Parquet does.
+    pub(crate) fn place(&self, row: usize) -> String {
+        match &self.at {
+            At::Block(block, delimiter) => format!("line {}", text::line(block, *delimiter, row)),
+            At::RowGroup { group, first } => format!("row group {group}, row {}", first + row),
+            At::RecordBatch { number, first } => format!("record batch {number}, row {}", first + row),
+        }
+    }
+
+    /// The file and the place of a row in it.
+    fn where_is(&self, row: usize) -> String {
+        let name = &self.file.source.name;
+        match &self.at {
+            At::Block(block, delimiter) => format!("{name}:{}", text::line(block, *delimiter, row)),
+            _ => format!("{name}: {}", self.place(row)),
+        }
+    }
+
+    fn error(&self, row: usize, index: usize, why: &str) -> anyhow::Error {
+        anyhow!("{}: column `{}`: {why}", self.where_is(row), self.file.places.names[index])
+    }
+}
+
+/// The first page without a name.
+fn nameless(keys: &ArrayRef) -> Option<usize> {
+    if let Some(row) = quantity::first_null(keys) {
+        return Some(row);
+    }
+    match keys.data_type() {
+        DataType::Utf8 => keys.as_string::<i32>().offsets().windows(2).position(|ends| ends[0] == ends[1]),
+        DataType::LargeUtf8 => keys.as_string::<i64>().offsets().windows(2).position(|ends| ends[0] == ends[1]),
+        DataType::Utf8View => keys.as_string_view().iter().position(|key| key == Some("")),
+        _ => None,
+    }
+}

@@ -1,0 +1,231 @@
+//! Parquet: the footer is read once; row groups, or pieces of large ones, are decoded in parallel.
+
+use std::io::{self, BufReader, Read};
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, bail};
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{ParquetStatisticsPolicy, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::columns::Columns;
+use super::guard::guarded;
+use super::source::{Source, SourceReader};
+use super::{At, Batch, Job, TableFile};
+
+/// Rows and bytes of a piece at most: what a worker decodes at once.
+const ROWS: usize = 1 << 20;
+const BYTES: usize = 128 << 20;
+
+/// What a footer says.
+pub(super) struct Footer {
+    metadata: ArrowReaderMetadata,
+}
+
+/// A piece of a row group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Piece {
+    pub group: usize,
+    pub first: usize,
+    pub rows: usize,
+}
+
+/// Reads the footer.
+pub(super) fn open(source: &Source) -> Result<Footer> {
+    let options = ArrowReaderOptions::new()
+        .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
+    let metadata = guarded(|| Ok(ArrowReaderMetadata::load(source, options)?));
+    Ok(Footer { metadata: metadata.map_err(|error| broken(&source.name, "cannot read the footer", &error))? })
+}
+
+fn broken(name: &str, what: &str, error: &anyhow::Error) -> anyhow::Error {
+    anyhow!("{name}: {what}: {error:#}")
+}
+
+impl Footer {
+    pub(super) fn schema(&self) -> &Schema {
+        self.metadata.schema()
+    }
+
+    fn groups(&self) -> &[RowGroupMetaData] {
+        self.metadata.metadata().row_groups()
+    }
+
+    pub(super) fn rows(&self) -> u64 {
+        self.groups().iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(0)).sum()
+    }
+
+    /// All pieces of the columns that are taken.
+    fn pieces(&self, mask: &ProjectionMask) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for (group, metadata) in self.groups().iter().enumerate() {
+            let rows = usize::try_from(metadata.num_rows()).unwrap_or(0);
+            let bytes: usize = leaves(metadata, mask).map(|size| usize::try_from(size).unwrap_or(0)).sum();
+            // As many pieces as the larger of the two measures asks for, all of a size.
+            let count = rows.div_ceil(ROWS).max(bytes.div_ceil(BYTES)).max(1);
+            let most = rows.div_ceil(count).max(1);
+            pieces.extend((0..rows).step_by(most).map(|first| Piece { group, first, rows: most.min(rows - first) }));
+        }
+        pieces
+    }
+
+    /// The beginnings of a few row groups, spread over the file.
+    fn sample(&self, groups: usize, rows: usize) -> Vec<Piece> {
+        let count = self.groups().len();
+        let step = count.div_ceil(groups).max(1);
+        let rows = |group: usize| usize::try_from(self.groups()[group].num_rows()).unwrap_or(0).min(rows);
+        (0..count).step_by(step).map(|group| Piece { group, first: 0, rows: rows(group) }).collect()
+    }
+}
+
+/// The unpacked sizes of the column chunks that are taken.
+fn leaves<'a>(group: &'a RowGroupMetaData, mask: &'a ProjectionMask) -> impl Iterator<Item = i64> + 'a {
+    let chunks = group.columns().iter().enumerate();
+    chunks.filter(|(leaf, _)| mask.leaf_included(*leaf)).map(|(_, chunk)| chunk.uncompressed_size())
+}
+
+/// The pieces of a file as jobs; only the beginnings of `sample` row groups if it is given.
+pub(super) fn jobs(
+    file: &Arc<TableFile>,
+    footer: &Footer,
+    columns: &Arc<Columns>,
+    with_key: bool,
+    sample: Option<(usize, usize)>,
+) -> impl Iterator<Item = Result<Job>> + use<> {
+    let taken = file.places.taken(with_key);
+    let mask = ProjectionMask::roots(footer.metadata.parquet_schema(), taken.iter().copied());
+    let pieces = match sample {
+        Some((groups, rows)) => footer.sample(groups, rows),
+        None => footer.pieces(&mask),
+    };
+    let bytes_per_row = file.source.size as f64 / footer.rows().max(1) as f64;
+    let (file, columns, metadata) = (Arc::clone(file), Arc::clone(columns), footer.metadata.clone());
+    pieces.into_iter().map(move |piece| {
+        let (file, columns, metadata) = (Arc::clone(&file), Arc::clone(&columns), metadata.clone());
+        let (mask, taken) = (mask.clone(), taken.clone());
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let bytes = (piece.rows as f64 * bytes_per_row) as u64;
+        let decode = move || {
+            let name = &file.source.name;
+            let batch = guarded(|| decode(&file.source, metadata, mask, piece))
+                .map_err(|error| broken(name, &format!("row group {}", piece.group), &error))?;
+            let at = At::RowGroup { group: piece.group, first: piece.first };
+            Batch::new(&file, &columns, at, batch, &taken, with_key)
+        };
+        Ok(Job { bytes, decode: Box::new(decode) })
+    })
+}
+
+fn decode(source: &Source, metadata: ArrowReaderMetadata, mask: ProjectionMask, piece: Piece) -> Result<RecordBatch> {
+    let group = metadata.metadata().row_group(piece.group);
+    let whole = usize::try_from(group.num_rows()) == Ok(piece.rows);
+    let mut chunks = Vec::new();
+    if whole {
+        // One read for each column; its pages are then used where they are.
+        for (_, chunk) in group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf)) {
+            let (start, length) = chunk.byte_range();
+            chunks.push((start, source.bytes(start, usize::try_from(length)?)?));
+        }
+    }
+    let chunks = Chunks { source: source.clone(), chunks };
+    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, metadata)
+        .with_row_groups(vec![piece.group])
+        .with_projection(mask)
+        .with_batch_size(piece.rows);
+    if !whole {
+        builder = builder.with_offset(piece.first).with_limit(piece.rows);
+    }
+    let reader = builder.build()?;
+    let schema = reader.schema();
+    let mut batches = reader.collect::<Result<Vec<_>, _>>()?;
+    let batch = match batches.len() {
+        1 => batches.remove(0),
+        _ => arrow_select::concat::concat_batches(&schema, &batches)?,
+    };
+    if batch.num_rows() != piece.rows {
+        bail!("expected {} rows, got {}", piece.rows, batch.num_rows());
+    }
+    Ok(batch)
+}
+
+use arrow_array::RecordBatchReader;
+
+/// A file, with those ranges of it that are in memory already.
+struct Chunks {
+    source: Source,
+    chunks: Vec<(u64, Bytes)>,
+}
+
+impl Chunks {
+    /// What is in memory from a place on.
+    fn memory(&self, start: u64) -> Option<Bytes> {
+        self.chunks.iter().find_map(|(at, bytes)| {
+            let from = usize::try_from(start.checked_sub(*at)?).ok()?;
+            (from < bytes.len()).then(|| bytes.slice(from..))
+        })
+    }
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.source.size
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = Either;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Either> {
+        Ok(match self.memory(start) {
+            Some(bytes) => Either::Memory(io::Cursor::new(bytes)),
+            // A header of a page is about this long.
+            None => Either::File(BufReader::with_capacity(512, self.source.reader(start))),
+        })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        match self.memory(start) {
+            Some(bytes) if bytes.len() >= length => Ok(bytes.slice(..length)),
+            _ => self.source.bytes(start, length).map_err(ParquetError::from),
+        }
+    }
+}
+
+impl Length for Source {
+    fn len(&self) -> u64 {
+        self.size
+    }
+}
+
+impl ChunkReader for Source {
+    type T = BufReader<SourceReader>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(BufReader::new(self.reader(start)))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        self.bytes(start, length).map_err(ParquetError::from)
+    }
+}
+
+/// Reads from memory or from the file.
+enum Either {
+    Memory(io::Cursor<Bytes>),
+    File(BufReader<SourceReader>),
+}
+
+impl Read for Either {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Either::Memory(bytes) => bytes.read(buffer),
+            Either::File(file) => file.read(buffer),
+        }
+    }
+}

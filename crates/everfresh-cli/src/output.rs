@@ -10,6 +10,7 @@ use everfresh::{Period, Unit};
 use serde::Serialize;
 
 use crate::args::HEADING;
+use crate::whole::WholeFile;
 
 /// A failure of the machine, not of the input: exit code 1.
 #[derive(Debug)]
@@ -212,35 +213,9 @@ fn delimited<R: Serialize>(rows: &[R], delimiter: u8) -> Result<Vec<u8>> {
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A link is followed, and what is no file (a device, a pipe) is written to as it is.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let existing = path.metadata().ok();
-    if existing.as_ref().is_some_and(|existing| !existing.is_file() && !existing.is_dir()) {
-        return std::fs::write(path, bytes);
-    }
-    let directory = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let mut temporary = tempfile::Builder::new();
-    temporary.prefix(".everfresh-");
-    // A temporary file is private; the result is as readable as any other new file.
-    #[cfg(unix)]
-    temporary.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = temporary.tempfile_in(directory).map_err(without_path)?;
+    let mut file = WholeFile::create(path)?;
     file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    if let Some(existing) = existing {
-        file.as_file().set_permissions(existing.permissions())?;
-    }
-    file.persist(path)?;
-    Ok(())
-}
-
-/// The error without the path of the temporary file, which says nothing to people.
-fn without_path(error: io::Error) -> io::Error {
-    let text = error.to_string();
-    text.split_once(" at path ").map_or(error, |(cause, _)| io::Error::other(cause))
+    file.finish()
 }
 
 /// Says where a file went, to people: stderr, so that stdout stays data.

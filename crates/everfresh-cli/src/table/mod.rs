@@ -9,11 +9,14 @@ mod cells;
 mod columns;
 mod guard;
 mod lines;
+mod out;
 mod pages;
 mod parquet_file;
 mod pipeline;
 mod quantity;
 mod source;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::path::PathBuf;
@@ -26,6 +29,7 @@ use arrow_schema::{DataType, SchemaRef};
 
 use columns::Places;
 pub(crate) use columns::{Columns, Wanted};
+pub(crate) use out::{Encoded, Encoder, OutTable};
 pub(crate) use quantity::Quantity;
 use source::{Kind, Source};
 

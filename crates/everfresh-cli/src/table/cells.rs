@@ -8,6 +8,8 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
+use super::quantity::is_text;
+
 /// A value as text, and how a format has to treat it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cell<'a> {
@@ -26,9 +28,8 @@ pub(super) fn is_writable(kind: &DataType) -> bool {
     use DataType as D;
     match kind {
         D::Dictionary(_, values) => !matches!(**values, D::Dictionary(..)) && is_writable(values),
-        D::Utf8 | D::LargeUtf8 | D::Utf8View | D::Boolean | D::Float32 | D::Float64 => true,
-        D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_) => true,
-        _ => kind.is_integer(),
+        D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_) | D::Boolean => true,
+        _ => kind.is_integer() || is_text(kind) || matches!(kind, D::Float32 | D::Float64),
     }
 }
 

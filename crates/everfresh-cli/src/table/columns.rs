@@ -62,7 +62,7 @@ impl Places {
             }
         };
         let numbers = columns.numbers.iter().map(number).collect::<Result<_>>()?;
-        Ok(Places { key, host, numbers, names })
+        Ok(Places { names, key, host, numbers })
     }
 
     /// Finds every column by a schema and checks that its type can be read; `name` is the file's.

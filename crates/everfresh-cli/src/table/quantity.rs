@@ -86,7 +86,7 @@ impl Quantity {
     /// Checks bare numbers and brings them to seconds, in place.
     fn numbers(self, values: &mut [f64], unit: Unit) -> Result<(), Bad> {
         let seconds = unit.seconds();
-        let in_bounds = |value: f64| (value == 0.0) | ((value >= SMALLEST) & (value <= LARGEST));
+        let in_bounds = |value: f64| value == 0.0 || (SMALLEST..=LARGEST).contains(&value);
         let bad = |row: usize, value: f64| match self.number(value, unit) {
             Err(why) => Bad { row, why },
             Ok(_) => Bad { row, why: format!("the value {value} is out of bounds") },
@@ -96,10 +96,10 @@ impl Quantity {
             Quantity::Rate => each(values, |value| in_bounds(value / seconds), |value| value / seconds + 0.0, bad),
             Quantity::Period { .. } => each(values, |value| value >= 0.0, |value| value * seconds + 0.0, bad),
             Quantity::Weight => each(values, in_bounds, |value| value + 0.0, bad),
-            Quantity::Cost => each(values, |value| (value >= SMALLEST) & (value <= LARGEST), |value| value, bad),
-            Quantity::Count => each(values, |value| (value > 0.0) & (value < f64::INFINITY), |value| value, bad),
+            Quantity::Cost => each(values, |value| (SMALLEST..=LARGEST).contains(&value), |value| value, bad),
+            Quantity::Count => each(values, |value| value > 0.0 && value < f64::INFINITY, |value| value, bad),
             Quantity::PerTime { .. } => {
-                let good = |value| (value >= 0.0) & (value < f64::INFINITY);
+                let good = |value| (0.0..f64::INFINITY).contains(&value);
                 each(values, good, |value| value / seconds + 0.0, bad)
             }
         }
@@ -189,7 +189,9 @@ fn each(
             let row = chunk.iter().position(|&value| !good(value)).unwrap_or(0);
             return Err(bad(number * CHUNK + row, chunk[row]));
         }
-        chunk.iter_mut().for_each(|value| *value = fit(*value));
+        for value in chunk {
+            *value = fit(*value);
+        }
     }
     Ok(())
 }

@@ -442,7 +442,8 @@ mod tests {
 
     #[test]
     fn blocks_are_the_whole_text_with_its_lines() {
-        let text: String = (0..5000).map(|row| format!("\"page\n{row}\",{row}\r\n")).collect();
+        let rows: Vec<String> = (0..5000).map(|row| format!("\"page\n{row}\",{row}\r\n")).collect();
+        let text = rows.concat();
         let source = Source::memory("x", text.clone().into_bytes());
         let mut blocks = Blocks::new(&source, Compression::None, b',', 1000).unwrap();
         let (mut whole, mut count) = (Vec::new(), 0);

@@ -23,7 +23,7 @@ Quantities:
   periods are times: 45min, 1h30min, 2weeks; rates, frequencies and periods may also be `never`
   units: s, min, h, day, week, month (30 days), year (365 days)
 
-In JSON and in files an infinite number (the period of a page that is never visited) is null or empty.";
+An infinite number (the period of a page that is never visited) is null in JSON, empty in CSV, and infinite in Parquet and Arrow.";
 
 /// Keeps copies of things that change on their own as fresh as a budget of visits allows, and says how fresh they are.
 #[derive(Debug, Parser)]
@@ -37,6 +37,8 @@ pub(crate) struct Program {
 pub(crate) enum Command {
     /// Decides how often each page of a table is visited
     Plan(PlanArgs),
+    /// Tells what every budget would give, and the budget that a freshness or an age needs
+    Budget(BudgetArgs),
     /// Tells how fresh a copy is under a visit period, or the period that a freshness needs
     Freshness(FreshnessArgs),
     /// Finds the visits that earn most when a visit costs and a right copy pays
@@ -69,17 +71,23 @@ Examples:
   everfresh plan pages.csv --budget 500/day --objective age --out plan.csv
   everfresh plan pages.csv --price 6h                  visit when that gains 6 hours of freshness
   everfresh plan pages.csv --cost 0.002 --json         weights are benefits per day
-  cat pages.csv | everfresh plan - --budget 1/min --rate-column changes --unit week
+  everfresh plan shards/ --budget 1e6/day --out plan.parquet --plot plan.svg
+  everfresh plan pages.parquet --budget 1e6/day --host-cap 5000/day --floor 0.05 --out plan.parquet
+  zcat pages.csv.gz | everfresh plan - --budget 1/min --rate-column changes --unit week
 
-The table is CSV (TSV if the file ends in .tsv) with a header:
-page,rate[,weight][,cost][,min_period][,max_period]. A rate without a unit is per --unit, a period without one in it.";
+Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files, of any size: they are read twice, never held. Columns:
+page,rate[,weight][,cost][,count][,min_period][,max_period][,host]. A rate without a unit is per --unit, a period without
+one in it; a row with a count stands for so many pages. Names are checked for repetition in tables up to 64 MB.
+
+The result has the names of the pages and: frequency_per_day, period_days, price_days (the price of a page on a host at its
+cap is the host's), freshness, age_days, reason.";
 
 #[derive(Debug, Args)]
 #[command(after_help = PLAN_EXAMPLES)]
 pub(crate) struct PlanArgs {
-    /// The table of pages; `-` reads CSV from stdin
+    /// Tables of pages: files, directories of them, or `-` for stdin
     #[arg(value_name = "PAGES", required_unless_present = "example")]
-    pub pages: Option<PathBuf>,
+    pub pages: Vec<PathBuf>,
     /// Plan the built-in table instead: CGM03 Table IV, five pages and five visits a day
     #[arg(long, conflicts_with = "pages")]
     pub example: bool,
@@ -94,11 +102,29 @@ pub(crate) struct PlanArgs {
     /// In which order pages are visited
     #[arg(long, value_enum, default_value_t = OrderArg::Fixed)]
     pub order: OrderArg,
+    /// A share of the budget that is spread evenly over all pages with weight, so that a wrong rate starves none
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub floor: Option<f64>,
+    /// What may be spent on each host: visits per time, or cost per time where the table has costs
+    #[arg(long, value_name = "AMOUNT/TIME", value_parser = cap)]
+    pub host_cap: Option<f64>,
+    /// A table of hosts with caps of their own: host,cap
+    #[arg(long, value_name = "FILE")]
+    pub host_caps: Option<PathBuf>,
+    /// Draw how often pages are visited against how often they change (CGM03 figure 11), to a .svg or .html file
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
     #[command(flatten)]
     pub columns: ColumnArgs,
     /// The column of weights [default: `weight` if there is one, else all 1]
     #[arg(long, value_name = "NAME")]
     pub weight_column: Option<String>,
+    /// The column of how many pages a row stands for [default: `count` if there is one, else all 1]
+    #[arg(long, value_name = "NAME")]
+    pub count_column: Option<String>,
+    /// The column of hosts, for caps
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub host_column: String,
     /// The column of the shortest times between visits [default: `min_period` if there is one]; an empty field is no bound
     #[arg(long, value_name = "NAME")]
     pub min_period_column: Option<String>,
@@ -107,6 +133,65 @@ pub(crate) struct PlanArgs {
     pub max_period_column: Option<String>,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+const BUDGET_EXAMPLES: &str = "\
+Examples:
+  everfresh budget pages.csv --target 0.8
+  everfresh budget pages.parquet --budget 500/day --plot curve.svg
+  everfresh budget pages.csv --objective age --target-age 2h --json
+  everfresh budget pages.csv --cost 0.002 --worth 0.01/day
+
+Tables are those of `everfresh plan`, read once. A gain is what one more visit (or unit of cost) per time adds to the mean
+freshness, or takes from the mean age or penalty. Periods count; caps of hosts and floors are not known here.";
+
+#[derive(Debug, Args)]
+#[command(after_help = BUDGET_EXAMPLES)]
+pub(crate) struct BudgetArgs {
+    /// Tables of pages: files, directories of them, or `-` for stdin
+    #[arg(value_name = "PAGES", required = true)]
+    pub pages: Vec<PathBuf>,
+    /// What does this budget give, and twice as much?
+    #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget)]
+    pub budget: Option<f64>,
+    /// Which budget gives this mean freshness?
+    #[arg(long, value_name = "SHARE", value_parser = target)]
+    pub target: Option<f64>,
+    /// Which budget gives this mean age? Needs --objective age
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub target_age: Option<Period>,
+    /// Which budget is best if a visit costs this much (times the cost column)? Needs --worth
+    #[arg(long, value_name = "MONEY", value_parser = positive, requires = "worth")]
+    pub cost: Option<f64>,
+    /// What a fresh copy of weight 1 earns
+    #[arg(long, value_name = "MONEY/TIME", value_parser = benefit, requires = "cost")]
+    pub worth: Option<Benefit>,
+    /// What to make large (freshness) or small (age, harmonic)
+    #[arg(long, value_enum, default_value_t = ObjectiveArg::Freshness)]
+    pub objective: ObjectiveArg,
+    /// In which order pages are visited
+    #[arg(long, value_enum, default_value_t = OrderArg::Fixed)]
+    pub order: OrderArg,
+    /// Draw the objective against the budget, to a .svg or .html file
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+    /// The column of weights [default: `weight` if there is one, else all 1]
+    #[arg(long, value_name = "NAME")]
+    pub weight_column: Option<String>,
+    /// The column of how many pages a row stands for [default: `count` if there is one, else all 1]
+    #[arg(long, value_name = "NAME")]
+    pub count_column: Option<String>,
+    /// The column of the shortest times between visits [default: `min_period` if there is one]; an empty field is no bound
+    #[arg(long, value_name = "NAME")]
+    pub min_period_column: Option<String>,
+    /// The column of the longest times between visits, which are promises [default: `max_period` if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub max_period_column: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Where the price of a visit comes from.
@@ -145,7 +230,8 @@ pub(crate) struct OutputArgs {
     /// Print the whole result as JSON
     #[arg(long)]
     pub json: bool,
-    /// Write the table to a file in the format of its ending: .csv, .tsv or .json
+    /// Write the table to a file in the format of its ending: .csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet,
+    /// .arrow or .arrows; `-` is CSV to stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Rows of the table to print; --json and --out always have all
@@ -339,6 +425,17 @@ words!(OrderArg, Order: Fixed "fixed", Random "random", PurelyRandom "purely-ran
 /// A budget in amounts per second.
 fn budget(text: &str) -> Result<f64, String> {
     positive_per_time("budget", text)
+}
+
+/// A cap of hosts in amounts per second.
+fn cap(text: &str) -> Result<f64, String> {
+    positive_per_time("cap", text)
+}
+
+/// A share above 0.
+fn share(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
+    if value > 0.0 && value <= 1.0 { Ok(value) } else { Err(format!("must be above 0 and at most 1, got {text}")) }
 }
 
 /// Money per second, and the unit of time that it was written with.

@@ -261,13 +261,13 @@ fn summary(report: &Report<'_>, unit: Unit) -> String {
     let best = &report.best;
     let mut text = format!(
         "{}: the best net income takes {} that cost {}, and is {}\n",
-        count(report.pages.len(), "page"),
+        count(report.pages.len() as f64, "page"),
         visits(best.visits_per_day, unit),
         amount(best.spending_per_day, unit),
         amount(best.net_income_per_day, unit),
     );
     if report.futile > 0 {
-        text.push_str(&format!("futile: {} on which no visit is worth its cost\n", count(report.futile, "page")));
+        text.push_str(&format!("futile: {} on which no visit is worth its cost\n", count(report.futile as f64, "page")));
     }
     text
 }
@@ -289,7 +289,7 @@ fn table(rows: &[PageRow], most: usize, unit: Unit) -> String {
             row.verdict.to_owned(),
         ]);
     }
-    format!("\n{}{}", grid.text(), output::more_line(rows.len(), most))
+    format!("\n{}{}", grid.text(), output::more_line(rows.len().saturating_sub(most) as f64))
 }
 
 fn budget_lines(report: &Report<'_>, unit: Unit) -> String {

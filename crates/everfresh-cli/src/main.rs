@@ -4,19 +4,17 @@
 //! disk), 2 bad input or a bad call, 130 an interrupt.
 
 mod args;
+mod budget;
+mod chart;
 mod freshness;
 mod generate;
 mod income;
 mod interrupt;
 mod output;
 mod plan;
-// What the streaming plan needs of these is more than what uses them yet.
-#[allow(dead_code)]
 mod progress;
 mod split;
-#[allow(dead_code, unused_imports)]
 mod table;
-#[allow(dead_code)]
 mod whole;
 
 use std::process::ExitCode;
@@ -36,6 +34,7 @@ fn main() -> ExitCode {
     };
     let result = match program.command {
         Command::Plan(args) => plan::run(&args),
+        Command::Budget(args) => budget::run(&args),
         Command::Freshness(args) => freshness::run(&args),
         Command::Income(args) => income::run(&args),
         Command::Split(args) => split::run(&args),

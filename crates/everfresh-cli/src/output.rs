@@ -56,7 +56,7 @@ pub(crate) fn print(text: &str) -> Result<()> {
 }
 
 /// Prints bytes as they are: a page may have any name, and terminals' marks in it are none of ours.
-fn print_raw(text: &str) -> Result<()> {
+pub(crate) fn print_raw(text: &str) -> Result<()> {
     finish(io::stdout().lock(), text)
 }
 
@@ -146,16 +146,18 @@ pub(crate) fn finite(value: f64) -> Option<f64> {
 }
 
 /// `1 page`, `2 pages`.
-pub(crate) fn count(n: usize, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
+pub(crate) fn count(n: f64, one: &str) -> String {
+    let plural = if n == 1.0 { "" } else { "s" };
+    // Rows may stand for any number of pages.
+    if n.fract() == 0.0 { format!("{n} {one}{plural}") } else { format!("{} {one}{plural}", number(n)) }
 }
 
 /// The line under a table that was cut.
-pub(crate) fn more_line(pages: usize, shown: usize) -> String {
-    match pages.saturating_sub(shown) {
-        0 => String::new(),
-        more => format!("and {} more: --rows shows them, --out and --json have all\n", count(more, "page")),
+pub(crate) fn more_line(more: f64) -> String {
+    if more <= 0.0 {
+        return String::new();
     }
+    format!("and {} more: --rows shows them, --out and --json have all\n", count(more, "page"))
 }
 
 /// A format that files are written in.
@@ -186,7 +188,7 @@ impl OutFile {
     /// Writes the rows, beside the file first and renamed when whole, and says so.
     pub(crate) fn write<R: Serialize>(&self, rows: &[R]) -> Result<()> {
         write_rows(self, rows)?;
-        say(&format!("{} written to {}", count(rows.len(), "page"), self.path.display()));
+        say(&format!("{} written to {}", count(rows.len() as f64, "page"), self.path.display()));
         Ok(())
     }
 }

@@ -126,6 +126,16 @@ impl Order {
         }
     }
 
+    /// [`Order::freshness`] and [`Order::age_in_periods`] for the price of one.
+    #[inline]
+    pub fn freshness_and_age(self, r: f64) -> (f64, f64) {
+        if self == Order::Fixed && r.is_finite() {
+            let phi = Phi::at(r);
+            return (phi.e1, r * phi.e3);
+        }
+        (self.freshness(r), self.age_in_periods(r))
+    }
+
     /// Mean harmonic penalty (1 + 1/2 + ... + 1/n for n missed changes) at frequency ratio r.
     ///
     /// Fixed `Ein(r) - k(r)/r`; purely random `ln(1+r)`; random in closed form through the third integral of Ein.

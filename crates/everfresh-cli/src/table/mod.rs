@@ -29,7 +29,7 @@ use arrow_schema::{DataType, SchemaRef};
 
 use columns::Places;
 pub(crate) use columns::{Columns, Wanted};
-pub(crate) use out::{Encoded, Encoder, OutTable};
+pub(crate) use out::{Encoded, Encoder, OutTable, json_objects};
 pub(crate) use quantity::Quantity;
 use source::{Kind, Source};
 
@@ -38,7 +38,7 @@ const NAMELESS: &str = "a page must have a name, got nothing";
 
 /// Row groups, or files, of a sample, and rows of each.
 const SAMPLE_PLACES: usize = 8;
-const SAMPLE_ROWS: usize = 8192;
+const SAMPLE_ROWS: usize = 1 << 15;
 
 /// A table, opened and checked.
 pub(crate) struct Input {
@@ -175,20 +175,38 @@ impl Input {
         Ok(())
     }
 
-    /// Some rows from different places, without the names of the pages, for a first guess: the beginnings of a few row groups,
-    /// or of a few files.
-    pub(crate) fn sample(&self) -> Result<Vec<Batch>> {
-        let mut batches = Vec::new();
+    /// Some rows from different places, without the names of the pages, for a first guess, and about which share of all rows
+    /// they are: the beginnings of a few row groups, or of a few files.
+    pub(crate) fn sample(&self) -> Result<(Vec<Batch>, f64)> {
+        let (mut batches, mut bytes) = (Vec::new(), 0);
         for file in self.files.iter().step_by(self.files.len().div_ceil(SAMPLE_PLACES)) {
             let most = match file.format {
                 Format::Text(_) | Format::ArrowStream(_) => 1,
                 Format::Parquet(_) | Format::ArrowFile(_) => SAMPLE_PLACES.div_ceil(self.files.len()),
             };
             for job in file.jobs(&self.columns, false, true)?.take(most) {
-                batches.push((job?.decode)()?);
+                let job = job?;
+                bytes += job.bytes;
+                batches.push((job.decode)()?);
             }
         }
-        Ok(batches)
+        let rows: usize = batches.iter().map(|batch| batch.rows).sum();
+        let share = match self.known_rows() {
+            Some(known) => rows as f64 / known as f64,
+            None => bytes as f64 / self.size() as f64,
+        };
+        Ok((batches, share.min(1.0)))
+    }
+}
+
+/// Hands every value of a column to a function, as text.
+pub(crate) fn for_each_text(array: &ArrayRef, mut each: impl FnMut(&str)) {
+    let values = cells::cells(array);
+    for row in 0..array.len() {
+        values(row, &mut |cell| match cell {
+            cells::Cell::Empty => each(""),
+            cells::Cell::Bare(text) | cells::Cell::Text(text) => each(text),
+        });
     }
 }
 

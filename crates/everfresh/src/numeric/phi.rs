@@ -29,26 +29,22 @@ pub struct Phi {
 
 impl Phi {
     /// Evaluates all six at r.
+    #[inline]
     pub fn at(r: f64) -> Phi {
         if r < 1.0 { Phi::downward(r) } else { Phi::upward(r) }
     }
 
     /// The series for `E_5`, then `E_(n-1) = 1/(n-1)! - r E_n`, which loses nothing while r < 1.
+    #[inline]
     fn downward(r: f64) -> Phi {
-        let mut term: f64 = 1.0 / 120.0;
-        let mut e5 = term;
-        let mut n = 6.0;
-        while term.abs() > f64::EPSILON * 1e-3 * e5 {
-            term *= -r / n;
-            e5 += term;
-            n += 1.0;
-        }
+        let e5 = SERIES.iter().rev().fold(0.0, |sum, coefficient| coefficient - r * sum);
         let e4 = 1.0 / 24.0 - r * e5;
         let e3 = 1.0 / 6.0 - r * e4;
         let e2 = 0.5 - r * e3;
         Phi { e0: (-r).exp(), e1: 1.0 - r * e2, e2, e3, e4, e5 }
     }
 
+    #[inline]
     fn upward(r: f64) -> Phi {
         let e0 = (-r).exp();
         let e1 = -(-r).exp_m1() / r;
@@ -58,3 +54,14 @@ impl Phi {
         Phi { e0, e1, e2, e3, e4, e5: (1.0 / 24.0 - e4) / r }
     }
 }
+
+/// `1/(k+5)!`: the next one is below the last place of the first.
+const SERIES: [f64; 16] = {
+    let mut coefficients = [1.0 / 120.0; 16];
+    let mut k = 1;
+    while k < 16 {
+        coefficients[k] = coefficients[k - 1] / (k + 5) as f64;
+        k += 1;
+    }
+    coefficients
+};

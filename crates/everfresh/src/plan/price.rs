@@ -40,6 +40,14 @@ impl Price {
         Ok(Price(Origin::Given { value: magnitude("cost of a visit", cost)?, unit: per }))
     }
 
+    /// The budget in cost per second, if it comes from one.
+    pub const fn budget_per_second(&self) -> Option<f64> {
+        match self.0 {
+            Origin::Given { .. } => None,
+            Origin::Budget { per_second } => Some(per_second),
+        }
+    }
+
     /// The same per second: a price in weight x seconds (squared for age), or a budget per second.
     pub(crate) fn in_seconds(self, objective: Objective) -> Funding {
         match self.0 {

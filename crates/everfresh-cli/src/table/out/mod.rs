@@ -178,6 +178,11 @@ impl Encoder {
     }
 }
 
+/// The rows of a batch as JSON objects, a line each, with commas between them.
+pub(crate) fn json_objects(batch: &RecordBatch) -> Result<Vec<u8>> {
+    TextFormat { style: Style::Json, packing: text_out::Packing::None }.encode(batch)
+}
+
 /// The format that a name asks for.
 fn asked(path: &Path) -> Result<Asked> {
     let delimited = |delimiter| TextFormat { style: Style::Delimited(delimiter), packing: text_out::Packing::None };

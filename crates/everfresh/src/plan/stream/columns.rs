@@ -2,7 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::error::{Error, LARGEST, Result, SMALLEST, magnitude, magnitude_or_zero, positive};
+use crate::error::{Error, LARGEST, Result, SMALLEST, magnitude, magnitude_or_zero, within};
+use crate::units::Period;
+use std::ops::Bound;
 
 /// Pages in columns of one length; all times in seconds. A column that is missing stands for its default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -139,7 +141,7 @@ impl<'a> Columns<'a> {
     /// branches, which the compiler turns into vector instructions.
     #[inline(always)]
     pub(super) fn resistances<R: super::rule::Rule>(&self, rule: R, factor: f64, last: f64, xs: &mut [f64]) -> bool {
-        let sane = |x: f64| (x >= SMALLEST) & (x <= LARGEST);
+        let sane = |x: f64| (SMALLEST..=LARGEST).contains(&x);
         let mut good = true;
         let mut one = |x: &mut f64, rate: f64, weight: f64| {
             *x = factor * rule.place(&One::plain(rate, weight)).1 * last;
@@ -245,16 +247,17 @@ impl One {
             magnitude_or_zero("rate", self.rate)?;
             magnitude_or_zero("weight", self.weight)?;
             magnitude("cost", self.cost)?;
-            positive("count", self.count)?;
+            within("count", self.count, Bound::Excluded(0.0), Bound::Included(LARGEST), "positive and at most 1e20")?;
             period("minimum period in seconds", self.most)?;
             period("maximum period in seconds", self.promise)?;
             Ok(())
         };
         check().err().unwrap_or_else(|| {
+            let period = |frequency: f64| Period::raw(frequency.recip());
             Error::Inconsistent(format!(
-                "minimum period must not exceed the maximum period, got {} and {} seconds, and counts must not exceed 1e20",
-                self.most.recip(),
-                self.promise.recip()
+                "minimum period must not exceed the maximum period, got {} and {}",
+                period(self.most),
+                period(self.promise)
             ))
         })
     }

@@ -39,7 +39,7 @@ impl<const COARSE: u32, const FINE: u32> Histogram<COARSE, FINE> {
     #[inline(always)]
     pub(crate) fn add(&mut self, x: f64, mass: f64) -> bool {
         let bits = x.to_bits();
-        let is_fine = (x >= FINE_FROM) & (x < FINE_TO);
+        let is_fine = (FINE_FROM..FINE_TO).contains(&x);
         let coarse = (bits >> (52 - COARSE)).wrapping_sub(LOWEST >> (52 - COARSE));
         let fine = (bits >> (52 - FINE))
             .wrapping_sub((FINE_FROM.to_bits() >> (52 - FINE)).wrapping_sub(Self::COARSE_LEN as u64));

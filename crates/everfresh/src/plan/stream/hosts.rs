@@ -52,6 +52,10 @@ impl<'a> Hosts<'a> {
         self.caps.iter().any(|cap| cap.is_finite())
     }
 
+    pub(super) fn prices(&self) -> impl Iterator<Item = &HostPrice> {
+        self.prices.iter()
+    }
+
     /// The price of a host, if it may reach its cap.
     #[inline(always)]
     pub(super) fn price(&self, host: u32) -> Option<&HostPrice> {

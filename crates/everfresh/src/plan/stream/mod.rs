@@ -22,13 +22,16 @@ mod histogram;
 mod hosts;
 mod outlook;
 mod rule;
+mod tally;
 
 pub use columns::{BadPage, Columns, Pages};
 pub use outlook::{Outlook, Point};
+pub use tally::Tally;
 
 use super::{Reason, Terms};
 use crate::error::{Error, Result, magnitude, within};
 use crate::numeric::Sum;
+use crate::order::Objective;
 use crate::plan::price::{Blend, Funding};
 use columns::{BLOCK, One};
 use gather::{Bounds, Gathered, Kinked, Window};
@@ -63,6 +66,10 @@ pub struct Answer {
     pub frequency: f64,
     /// The price that the page answers to: the plan's, or that of its host.
     pub price: f64,
+    /// The share of time that its copy is fresh.
+    pub freshness: f64,
+    /// The mean age of its copy in seconds: infinite if it changes and is not visited.
+    pub age: f64,
     /// Why.
     pub reason: Reason,
 }
@@ -129,6 +136,13 @@ impl<'a> Solution<'a> {
         Ok(Solution { terms, bounds, base, blend })
     }
 
+    /// The uniform or the proportional plan without any limit, which needs no scan: `shares` is the sum of the costs of all
+    /// pages that change, times their rates under the proportional allocation.
+    pub fn sharing(terms: Terms, limits: &'a Limits, shares: f64, budget: f64) -> Self {
+        let price = if budget > 0.0 { shares / budget } else { f64::INFINITY };
+        Solution { terms, bounds: Bounds::new(limits), base: 1.0, blend: Blend::at(price) }
+    }
+
     /// The terms on which it was made.
     pub const fn terms(&self) -> &Terms {
         &self.terms
@@ -138,6 +152,21 @@ impl<'a> Solution<'a> {
     /// it is promised. Under the uniform and the proportional allocation it means nothing.
     pub fn price(&self) -> f64 {
         self.base * self.blend.price
+    }
+
+    /// The frequency per second that every page with weight has at least; 0 without a floor.
+    pub const fn floor(&self) -> f64 {
+        self.bounds.floor
+    }
+
+    /// How many hosts have a higher price than the plan, because they are at their caps.
+    pub fn hosts_at_cap(&self) -> usize {
+        self.bounds.hosts.prices().filter(|host| self.is_capped(host.blend.price)).count()
+    }
+
+    /// Above the plan's price, by more than the last places?
+    fn is_capped(&self, host_price: f64) -> bool {
+        host_price > self.price() * (1.0 + 1e-12)
     }
 
     /// Writes the frequencies of some pages, which must be legal, and returns what they cost per second.
@@ -178,9 +207,33 @@ impl<'a> Solution<'a> {
         spent
     }
 
-    /// Calls `each` with what the plan says of every page.
-    pub fn answers(&self, columns: Columns<'_>, mut each: impl FnMut(usize, Answer)) {
-        with_rule!(self.terms, |rule| (0..columns.len()).for_each(|i| each(i, self.answer(rule, &columns.one(i)))));
+    /// Calls `each` with what the plan says of every page, all legal, and sums it up.
+    pub fn answers(&self, columns: Columns<'_>, mut each: impl FnMut(usize, Answer)) -> Tally {
+        with_rule!(self.terms, |rule| {
+            let mut tally = Tally::default();
+            for i in 0..columns.len() {
+                let page = columns.one(i);
+                let answer = self.answer(rule, &page, &mut tally);
+                tally.count(&page, answer.reason);
+                each(i, answer);
+            }
+            tally
+        })
+    }
+
+    /// What the plan sums to over some pages, all legal, without the reasons.
+    pub fn tally(&self, columns: Columns<'_>) -> Tally {
+        with_rule!(self.terms, |rule| {
+            let mut tally = Tally::default();
+            for page in (0..columns.len()).map(|i| columns.one(i)) {
+                tally.add(self.terms.order, self.has_harmonic(), &page, self.frequency(rule, &page));
+            }
+            tally
+        })
+    }
+
+    fn has_harmonic(&self) -> bool {
+        self.terms.objective == Objective::Harmonic
     }
 
     #[inline(always)]
@@ -194,15 +247,17 @@ impl<'a> Solution<'a> {
         self.blend.mix(|factor| (scale * rule.answer(factor * x)).clamp(low, high))
     }
 
-    fn answer<R: Rule>(&self, rule: R, page: &One) -> Answer {
+    #[inline(always)]
+    fn answer<R: Rule>(&self, rule: R, page: &One, tally: &mut Tally) -> Answer {
         let frequency = self.frequency(rule, page);
         let host = self.bounds.hosts.price(page.host).map(|host| host.blend.price);
-        // Above, by more than the last places of a price.
-        let capped = host.filter(|price| *price > self.price() * (1.0 + 1e-12));
+        let capped = host.filter(|price| self.is_capped(*price));
+        let (freshness, age) = tally.add(self.terms.order, self.has_harmonic(), page, frequency);
         let reason = self.reason(rule, page, frequency, capped.is_some());
-        Answer { frequency, price: capped.unwrap_or(self.price()), reason }
+        Answer { frequency, price: capped.unwrap_or(self.price()), freshness, age, reason }
     }
 
+    #[inline(always)]
     fn reason<R: Rule>(&self, rule: R, page: &One, frequency: f64, capped: bool) -> Reason {
         // On a bound, but for the last places of a price.
         let reaches = |f: f64, bound: f64| f >= bound * (1.0 - 1e-12);
@@ -228,8 +283,8 @@ impl<'a> Solution<'a> {
         }
     }
 
-    /// What the plan costs per second.
-    fn spending<P: Pages>(&self, pages: &P) -> std::result::Result<f64, P::Error> {
+    /// What the plan costs per second: one scan.
+    pub fn spending<P: Pages>(&self, pages: &P) -> std::result::Result<f64, P::Error> {
         let mut spent = Sum::default();
         let of_chunk = |chunk: Columns<'_>| Ok(self.frequencies(chunk, &mut vec![0.0; chunk.len()]));
         pages.scan(&of_chunk, &mut |part: f64| spent.add(part))?;

@@ -105,6 +105,11 @@ impl Outlook {
         self.objective
     }
 
+    /// A point in the middle of things: where pages are visited about as often as they change.
+    pub fn middle(&self) -> Point {
+        self.at_price(self.base)
+    }
+
     /// What the plan at a price gives. The price is positive.
     pub fn at_price(&self, price: f64) -> Point {
         let (spending, divergence, _) = self.sums(price);

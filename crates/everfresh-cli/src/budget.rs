@@ -1,0 +1,236 @@
+//! `everfresh budget`: what a budget gives, and what a freshness costs.
+
+use anyhow::{Result, bail};
+use everfresh::plan::stream::{Outlook, Point};
+use everfresh::{Objective, Order, Period, Unit};
+use serde::Serialize;
+
+use crate::args::{BudgetArgs, Word};
+use crate::chart;
+use crate::output::{self, Grid, finite, number};
+use crate::plan::{Asked, FilePages, unit, wanted};
+use crate::table::Input;
+
+/// A point of the curve, for machines.
+#[derive(Serialize)]
+struct PointRow {
+    budget_per_day: f64,
+    freshness: Option<f64>,
+    age_days: Option<f64>,
+    harmonic: Option<f64>,
+    /// What one more unit of cost per day gains of that: freshness more, or days of age or penalty less.
+    gain_per_daily_cost: f64,
+    price_days: Option<f64>,
+    price_days_squared: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct AnswerRow {
+    question: String,
+    #[serde(flatten)]
+    point: PointRow,
+}
+
+#[derive(Serialize)]
+struct Report {
+    objective: &'static str,
+    order: &'static str,
+    static_weight_share: f64,
+    answers: Vec<AnswerRow>,
+    curve: Vec<PointRow>,
+}
+
+/// The budgets of the curve: so many halvings and doublings of the one in the middle, in so many steps each.
+const DOUBLINGS: i32 = 5;
+const STEPS: i32 = 8;
+
+pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
+    let objective: Objective = args.objective.into();
+    let order: Order = args.order.into();
+    let input = open(args)?;
+    let pages = FilePages::new(&input, false)?;
+    pages.call_pass("reading");
+    let outlook = Outlook::of(&pages, order, objective).map_err(|error| named(error, &input))?;
+    let answers = answers(args, &outlook).map_err(|error| named(error, &input))?;
+    let middle = answers.first().map_or(outlook.middle(), |(_, point)| *point).spending;
+    let step = |i: i32| outlook.at_budget(middle * (f64::from(i) / f64::from(STEPS)).exp2());
+    // Budgets below what is promised have no plan, and so no point.
+    let curve: Vec<(i32, Point)> =
+        (-DOUBLINGS * STEPS..=DOUBLINGS * STEPS).filter_map(|i| step(i).ok().map(|point| (i, point))).collect();
+    let view = View { outlook: &outlook, unit: unit(&args.columns), answers, curve };
+    if let Some(path) = &args.plot {
+        let points = |points: &mut dyn Iterator<Item = &Point>| -> Vec<(f64, f64)> {
+            points.map(|point| (point.spending * view.unit.seconds(), view.drawn(point))).collect()
+        };
+        let line = points(&mut view.curve.iter().map(|(_, point)| point));
+        let asked = points(&mut view.answers.iter().map(|(_, point)| point));
+        let picture = chart::curve(&line, &asked, view.unit, view.axis())?;
+        chart::write(path, "What budgets give", &picture, &view.text(order))?;
+    }
+    if args.json { output::print_json(&view.report(order)) } else { output::print(&view.text(order)) }
+}
+
+fn open(args: &BudgetArgs) -> Result<Input> {
+    let asked = Asked {
+        weight: args.weight_column.as_deref(),
+        count: args.count_column.as_deref(),
+        min_period: args.min_period_column.as_deref(),
+        max_period: args.max_period_column.as_deref(),
+        host: None,
+    };
+    Input::open(&args.pages, wanted(&args.columns, asked))
+}
+
+fn named(error: anyhow::Error, input: &Input) -> anyhow::Error {
+    if error.is::<everfresh::Error>() { error.context(input.name().to_owned()) } else { error }
+}
+
+/// What was asked, in words, and the point that answers it.
+fn answers(args: &BudgetArgs, outlook: &Outlook) -> Result<Vec<(String, Point)>> {
+    let unit = unit(&args.columns);
+    let mut answers = Vec::new();
+    let mut say = |question: String, point: everfresh::Result<Point>| -> Result<()> {
+        answers.push((question, point?));
+        Ok(())
+    };
+    if let Some(freshness) = args.target {
+        expect(outlook, Objective::Freshness, "--target")?;
+        say(format!("for freshness {freshness}"), outlook.for_value(freshness))?;
+    }
+    if let Some(age) = args.target_age {
+        expect(outlook, Objective::Age, "--target-age")?;
+        say(format!("for a mean age of {age}"), outlook.for_value(age.seconds()))?;
+    }
+    if let Some(budget) = args.budget {
+        say(format!("with {}/{unit}", output::per(budget, unit)), outlook.at_budget(budget))?;
+        say(format!("with twice that, {}/{unit}", output::per(2.0 * budget, unit)), outlook.at_budget(2.0 * budget))?;
+    }
+    if let (Some(cost), Some(worth)) = (args.cost, args.worth) {
+        expect(outlook, Objective::Freshness, "--cost and --worth")?;
+        let price = cost / worth.per_second;
+        let question = format!("if a visit costs {} and a fresh copy of weight 1 earns {}/{}", number(cost), number(worth.per_second * worth.unit.seconds()), worth.unit);
+        say(question, Ok(outlook.at_price(price)))?;
+    }
+    Ok(answers)
+}
+
+fn expect(outlook: &Outlook, objective: Objective, flag: &str) -> Result<()> {
+    if outlook.objective() == objective {
+        return Ok(());
+    }
+    bail!("{flag} needs --objective {}, got {}", objective.word(), outlook.objective().word())
+}
+
+/// What is known, and how to say it.
+struct View<'a> {
+    outlook: &'a Outlook,
+    unit: Unit,
+    answers: Vec<(String, Point)>,
+    curve: Vec<(i32, Point)>,
+}
+
+impl View<'_> {
+    fn objective(&self) -> Objective {
+        self.outlook.objective()
+    }
+
+    fn row(&self, point: &Point) -> PointRow {
+        let day = Unit::Day.seconds();
+        let value = |objective: Objective, scale: f64| {
+            Some(point.value / scale).and_then(finite).filter(|_| self.objective() == objective)
+        };
+        let power = self.objective().time_power();
+        let price = |of: i32| Some(point.price / day.powi(of)).filter(|_| power == of);
+        PointRow {
+            budget_per_day: point.spending * day,
+            freshness: value(Objective::Freshness, 1.0),
+            age_days: value(Objective::Age, day),
+            harmonic: value(Objective::Harmonic, 1.0),
+            // Per cost a day; an age in days, too.
+            gain_per_daily_cost: point.gain / day.powi(power),
+            price_days: price(1),
+            price_days_squared: price(2),
+        }
+    }
+
+    fn report(&self, order: Order) -> Report {
+        let answer = |(question, point): &(String, Point)| AnswerRow { question: question.clone(), point: self.row(point) };
+        Report {
+            objective: self.objective().word(),
+            order: order.word(),
+            static_weight_share: self.outlook.static_share(),
+            answers: self.answers.iter().map(answer).collect(),
+            curve: self.curve.iter().map(|(_, point)| self.row(point)).collect(),
+        }
+    }
+
+    /// The number on the axis of a picture.
+    fn drawn(&self, point: &Point) -> f64 {
+        if self.objective() == Objective::Age { point.value / Unit::Day.seconds() } else { point.value }
+    }
+
+    fn axis(&self) -> &'static str {
+        match self.objective() {
+            Objective::Freshness => "freshness",
+            Objective::Age => "age in days",
+            Objective::Harmonic => "harmonic penalty",
+        }
+    }
+
+    fn value(&self, point: &Point) -> String {
+        match self.objective() {
+            Objective::Age => seconds(point.value),
+            Objective::Freshness | Objective::Harmonic => number(point.value),
+        }
+    }
+
+    fn gain(&self, point: &Point) -> String {
+        let gain = point.gain / self.unit.seconds();
+        if self.objective() == Objective::Age { seconds(gain) } else { number(gain) }
+    }
+
+    fn text(&self, order: Order) -> String {
+        let objective = self.objective().word();
+        let mut text = format!("the optimal plan for {objective}, {} order\n", order.word().replace('-', " "));
+        let share = self.outlook.static_share();
+        if share > 0.0 {
+            text.push_str(&format!("static pages have {} of the weight\n", output::percent(share)));
+        }
+        text.push('\n');
+        for (question, point) in &self.answers {
+            text.push_str(&format!(
+                "{question}: budget {}/{}, {objective} {}\n",
+                output::per(point.spending, self.unit),
+                self.unit,
+                self.value(point)
+            ));
+        }
+        if !self.answers.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&self.table());
+        text
+    }
+
+    /// The curve at every doubling, with bars.
+    fn table(&self) -> String {
+        let budget = format!("budget/{}", self.unit);
+        let gain = format!("gain of 1/{} more", self.unit);
+        let mut grid = Grid::new(&[&budget, self.objective().word(), &gain, ""]).left(3);
+        let rows = || self.curve.iter().filter(|(i, _)| i % STEPS == 0).map(|(_, point)| point);
+        let longest = rows().map(|point| point.value).filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let longest = if self.objective() == Objective::Freshness { 1.0 } else { longest };
+        for point in rows() {
+            let share = (point.value / longest).clamp(0.0, 1.0);
+            // At most 30.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let bar = "█".repeat((30.0 * share).round() as usize);
+            grid.row(vec![output::per(point.spending, self.unit), self.value(point), self.gain(point), bar]);
+        }
+        grid.text()
+    }
+}
+
+fn seconds(seconds: f64) -> String {
+    Period::of(seconds, Unit::Second).map_or_else(|_| number(seconds), |period| period.to_string())
+}

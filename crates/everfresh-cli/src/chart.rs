@@ -1,0 +1,227 @@
+//! Pictures: a plan's pages on the curve of its law, and what budgets give.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use everfresh::{Allocation, Unit};
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+
+use crate::output::cannot_write;
+use crate::plan::Planned;
+use crate::whole::WholeFile;
+
+const LAW: RGBColor = RGBColor(0, 114, 178);
+const PAGES: RGBColor = RGBColor(213, 94, 0);
+const SIZE: (u32, u32) = (760, 440);
+
+type Failure = Box<dyn std::error::Error>;
+
+/// How many pages change and are visited how often: counted in cells of a twentieth of a decade.
+#[derive(Default)]
+pub(crate) struct Cloud {
+    /// By rate and frequency; a page that is never visited has no frequency.
+    cells: HashMap<(i32, Option<i32>), f64>,
+}
+
+const CELLS_PER_DECADE: f64 = 20.0;
+
+impl Cloud {
+    pub(crate) fn add(&mut self, rate: f64, frequency: f64, count: f64) {
+        // The logarithm of a legal rate or frequency is small.
+        #[allow(clippy::cast_possible_truncation)]
+        let cell = |per_second: f64| ((per_second * Unit::Day.seconds()).log10() * CELLS_PER_DECADE).round() as i32;
+        if rate > 0.0 {
+            *self.cells.entry((cell(rate), (frequency > 0.0).then(|| cell(frequency)))).or_default() += count;
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Cloud) {
+        for (cell, count) in &other.cells {
+            *self.cells.entry(*cell).or_default() += count;
+        }
+    }
+
+    /// The cells by place, so that a picture is the same each time it is drawn.
+    fn sorted(&self) -> Vec<((i32, Option<i32>), f64)> {
+        let mut cells: Vec<_> = self.cells.iter().map(|(cell, count)| (*cell, *count)).collect();
+        cells.sort_by_key(|(cell, _)| *cell);
+        cells
+    }
+}
+
+/// A range in decades that holds all values, and at least one decade.
+fn decades(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    if low > high {
+        return -1.0..1.0;
+    }
+    (low - 0.25).min(high - 1.0)..(high + 0.25).max(low + 1.0)
+}
+
+/// CGM03 figure 11 with the pages of a plan: frequency against rate, both per day.
+pub(crate) fn plan(planned: &Planned<'_>, cloud: &Cloud) -> Result<String> {
+    let cells = cloud.sorted();
+    let x_range = decades(cells.iter().map(|((rate, _), _)| f64::from(*rate) / CELLS_PER_DECADE));
+    let visited = cells.iter().filter_map(|((_, frequency), _)| *frequency);
+    let mut y_range = decades(visited.map(|frequency| f64::from(frequency) / CELLS_PER_DECADE));
+    // Room below for those that are never visited.
+    y_range.start -= 0.3;
+    let never = y_range.start + 0.1;
+    let law = law(planned, x_range.clone());
+    picture(|area| {
+        let mut chart = mesh(area, x_range.clone(), y_range.clone(), "changes of the page per day", "visits per day")?;
+        let inside = law.iter().copied().filter(|(_, y)| *y > y_range.start && *y < y_range.end);
+        chart.draw_series(LineSeries::new(inside, LAW.stroke_width(2)))?;
+        chart.draw_series(cells.iter().map(|((rate, frequency), count)| {
+            let x = f64::from(*rate) / CELLS_PER_DECADE;
+            let y = frequency.map_or(never, |frequency| f64::from(frequency) / CELLS_PER_DECADE);
+            let size = 2.0 + count.log10().max(0.0);
+            let ink = if frequency.is_some() { PAGES.mix(0.7).filled() } else { BLACK.mix(0.35).filled() };
+            #[allow(clippy::cast_possible_truncation)]
+            Circle::new((x, y), size.round() as i32, ink)
+        }))?;
+        if cells.iter().any(|((_, frequency), _)| frequency.is_none()) {
+            let style = ("sans-serif", 13).into_font().color(&BLACK.mix(0.6));
+            chart.draw_series([Text::new("never visited", (x_range.start + 0.05, never + 0.05), style)])?;
+        }
+        Ok(())
+    })
+}
+
+/// The law for a page of mean weight and cost 1, in decades per day.
+fn law(planned: &Planned<'_>, range: std::ops::Range<f64>) -> Vec<(f64, f64)> {
+    let terms = planned.solution.terms();
+    if terms.allocation != Allocation::Optimal {
+        return Vec::new();
+    }
+    let price = planned.solution.price() / planned.mean_weight();
+    let day = Unit::Day.seconds();
+    let points = (0..=400).map(|i| range.start + (range.end - range.start) * f64::from(i) / 400.0);
+    let frequency = |rate: f64| {
+        let y = price * rate.powi(terms.objective.time_power());
+        rate / terms.order.ratio_at_utility(terms.objective, y)
+    };
+    points.map(|x| (x, (frequency(10f64.powf(x) / day) * day).log10())).filter(|(_, y)| y.is_finite()).collect()
+}
+
+/// What budgets give: a curve over the decades of the budget, and the points that were asked for.
+pub(crate) fn curve(points: &[(f64, f64)], asked: &[(f64, f64)], unit: Unit, value: &str) -> Result<String> {
+    let logs = |points: &[(f64, f64)]| points.iter().map(|(x, y)| (x.log10(), *y)).collect::<Vec<_>>();
+    let (points, asked) = (logs(points), logs(asked));
+    let x_range = decades(points.iter().map(|(x, _)| *x));
+    let top = points.iter().map(|(_, y)| *y).filter(|y| y.is_finite()).fold(0.0, f64::max);
+    picture(|area| {
+        let budget = format!("budget per {unit}");
+        let mut chart = mesh_linear(area, x_range.clone(), 0.0..top * 1.05 + 1e-12, &budget, value)?;
+        let drawn = points.iter().copied().filter(|(_, y)| y.is_finite());
+        chart.draw_series(LineSeries::new(drawn, LAW.stroke_width(2)))?;
+        chart.draw_series(asked.iter().map(|at| Circle::new(*at, 5, PAGES.filled())))?;
+        Ok(())
+    })
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+fn picture(draw: impl Fn(&Area<'_>) -> Result<(), Failure>) -> Result<String> {
+    let mut svg = String::new();
+    let drawn = {
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        area.fill(&WHITE)
+            .map_err(Failure::from)
+            .and_then(|()| draw(&area))
+            .and_then(|()| area.present().map_err(Failure::from))
+    };
+    drawn.map_err(|error| anyhow!("cannot draw: {error}"))?;
+    Ok(svg)
+}
+
+/// Axes of decades.
+fn mesh<'a>(
+    area: &Area<'a>,
+    x: std::ops::Range<f64>,
+    y: std::ops::Range<f64>,
+    x_words: &str,
+    y_words: &str,
+) -> Result<Chart<'a>, Failure> {
+    axes(area, x, y, (x_words, y_words), &|y| power_of_ten(*y))
+}
+
+/// Decades against plain numbers.
+fn mesh_linear<'a>(
+    area: &Area<'a>,
+    x: std::ops::Range<f64>,
+    y: std::ops::Range<f64>,
+    x_words: &str,
+    y_words: &str,
+) -> Result<Chart<'a>, Failure> {
+    axes(area, x, y, (x_words, y_words), &|y| crate::output::number(*y))
+}
+
+fn axes<'a>(
+    area: &Area<'a>,
+    x: std::ops::Range<f64>,
+    y: std::ops::Range<f64>,
+    (x_words, y_words): (&str, &str),
+    y_label: &dyn Fn(&f64) -> String,
+) -> Result<Chart<'a>, Failure> {
+    let mut chart = ChartBuilder::on(area)
+        .margin(16)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d(x, y)?;
+    chart
+        .configure_mesh()
+        .x_desc(x_words)
+        .y_desc(y_words)
+        .x_label_formatter(&|x| power_of_ten(*x))
+        .y_label_formatter(y_label)
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(BLACK.mix(0.08))
+        .label_style(("sans-serif", 13))
+        .draw()?;
+    Ok(chart)
+}
+
+/// The number whose decimal logarithm this is.
+fn power_of_ten(log: f64) -> String {
+    everfresh::units::significant(10f64.powf(log), 2)
+}
+
+/// Writes a picture as SVG, or with the words about it as a page of its own.
+pub(crate) fn write(path: &Path, title: &str, svg: &str, words: &str) -> Result<()> {
+    let text = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("svg") => svg.to_owned(),
+        Some("html") => page(title, svg, words),
+        _ => bail!("--plot `{}`: the ending must be .svg or .html", path.display()),
+    };
+    let written = WholeFile::create(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.finish()
+    });
+    written.map_err(|error| cannot_write(path, error))
+}
+
+/// A page that needs nothing else.
+fn page(title: &str, svg: &str, words: &str) -> String {
+    let escaped = anstream::adapter::strip_str(words).to_string();
+    let escaped = escaped.replace('&', "&amp;").replace('<', "&lt;");
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
+         <style>\n:root {{ color-scheme: light dark; font-family: sans-serif }}\n\
+         body {{ max-width: 48rem; margin: 2rem auto; padding: 0 1rem }}\n\
+         svg {{ width: 100%; height: auto; border-radius: .5rem }}\npre {{ overflow-x: auto }}\n</style>\n\
+         <h1>{title}</h1>\n{}\n<pre>{escaped}</pre>\n</html>\n",
+        scalable(svg)
+    )
+}
+
+/// A picture that takes the width it gets.
+fn scalable(svg: &str) -> String {
+    let (width, height) = SIZE;
+    svg.replacen(&format!("width=\"{width}\" height=\"{height}\" "), "", 1)
+}

@@ -1,0 +1,219 @@
+//! `everfresh plan`: from a table of pages of any size and a budget to how often each is visited.
+//!
+//! The table is scanned to find the price and once more to apply it; it is never held.
+
+mod pages;
+mod rows;
+mod summary;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use everfresh::plan::stream::{Limits, Solution, Tally};
+use everfresh::{Allocation, Objective, Period, Price, Terms, Unit};
+
+use crate::args::{ColumnArgs, PlanArgs, PriceArgs};
+use crate::chart;
+use crate::output;
+use crate::table::{self, Input, OutTable, Quantity, Wanted};
+pub(crate) use pages::{Asked, FilePages, caps, wanted};
+use rows::{Applied, Shown};
+
+/// CGM03 example 5.4: the table that `--example` plans.
+const EXAMPLE: &str = "page,rate\ne1,1/day\ne2,2/day\ne3,3/day\ne4,4/day\ne5,5/day\n";
+const EXAMPLE_BUDGET_PER_DAY: f64 = 5.0;
+
+/// Everything that is said about a plan, besides its pages.
+pub(crate) struct Planned<'a> {
+    pub solution: Solution<'a>,
+    /// The uniform, the proportional and the optimal allocation, and which of them is asked for.
+    pub tallies: Vec<(Allocation, Tally)>,
+    pub chosen: usize,
+    pub census: pages::Census,
+    pub hosts: usize,
+    pub shown: Vec<Shown>,
+    pub unit: Unit,
+    pub price: &'a PriceArgs,
+}
+
+pub(crate) fn run(args: &PlanArgs) -> Result<()> {
+    if args.output.json && args.output.out.as_deref() == Some(Path::new("-")) {
+        bail!("--json and --out - both want stdout");
+    }
+    let price = price(args)?;
+    let input = open(args)?;
+    let with_hosts = args.host_cap.is_some() || args.host_caps.is_some();
+    let pages = FilePages::new(&input, with_hosts)?;
+    let limits = limits(args, &pages)?;
+    let terms = Terms {
+        objective: args.objective.into(),
+        order: args.order.into(),
+        allocation: args.allocation.into(),
+        price,
+    };
+    let solutions = solve(&pages, terms, &limits).map_err(|error| in_context(error, &input, &pages))?;
+    let chosen = Allocation::ALL.iter().position(|allocation| *allocation == terms.allocation).unwrap_or(0);
+    pages.call_pass("planning");
+    let applied = Applied::of(&pages, &solutions, chosen, args)?;
+    let planned = Planned {
+        tallies: Allocation::ALL.into_iter().zip(applied.tallies).collect(),
+        chosen,
+        census: pages.census()?,
+        hosts: limits.caps.len(),
+        shown: applied.shown,
+        unit: unit(&args.columns),
+        price: &args.price,
+        solution: solutions.into_iter().nth(chosen).context("no plan was made")?,
+    };
+    if let Some(path) = &args.plot {
+        let picture = chart::plan(&planned, &applied.cloud)?;
+        chart::write(path, "How often each page is to be visited", &picture, &planned.summary())?;
+    }
+    if args.output.json {
+        return output::print_raw(&planned.json_end()?);
+    }
+    let mut text = planned.summary();
+    match &args.output.out {
+        // The table itself went to stdout.
+        Some(path) if path == Path::new("-") => {
+            output::say(text.trim_end());
+            return Ok(());
+        }
+        Some(_) => {}
+        None => text.push_str(&planned.table()),
+    }
+    output::print(&text)
+}
+
+pub(crate) fn unit(columns: &ColumnArgs) -> Unit {
+    columns.unit.unwrap_or(Unit::Day)
+}
+
+fn open(args: &PlanArgs) -> Result<Input> {
+    let with_hosts = args.host_cap.is_some() || args.host_caps.is_some();
+    let asked = Asked {
+        weight: args.weight_column.as_deref(),
+        count: args.count_column.as_deref(),
+        min_period: args.min_period_column.as_deref(),
+        max_period: args.max_period_column.as_deref(),
+        host: with_hosts.then_some(args.host_column.as_str()),
+    };
+    let columns = wanted(&args.columns, asked);
+    if args.example {
+        return Input::from_text("the example", EXAMPLE, columns);
+    }
+    Input::open(&args.pages, columns)
+}
+
+/// The floor and the caps of hosts, whose names take a scan.
+fn limits(args: &PlanArgs, pages: &FilePages<'_>) -> Result<Limits> {
+    let floor = args.floor.unwrap_or(0.0);
+    if args.host_cap.is_none() && args.host_caps.is_none() {
+        return Ok(Limits { floor, caps: Vec::new() });
+    }
+    let own = args.host_caps.as_ref().map(|path| host_caps(path, args)).transpose()?.unwrap_or_default();
+    pages.call_pass("reading hosts");
+    pages.census()?;
+    Ok(Limits { floor, caps: caps(&pages.host_names(), &own, args.host_cap)? })
+}
+
+/// A table of hosts and caps.
+fn host_caps(path: &PathBuf, args: &PlanArgs) -> Result<Vec<(String, f64)>> {
+    let cap = Wanted::required("cap", Quantity::PerTime { what: "cap" });
+    let columns =
+        table::Columns { key: Some("host".to_owned()), host: None, numbers: vec![cap], unit: unit(&args.columns) };
+    let input = Input::open(std::slice::from_ref(path), columns)?;
+    input.pages(|batch, row| Ok(batch.numbers[0].as_deref().map_or(f64::INFINITY, |caps| caps[row])))
+}
+
+/// The plans of all allocations, for comparison.
+fn solve<'a>(pages: &FilePages<'_>, terms: Terms, limits: &'a Limits) -> Result<Vec<Solution<'a>>> {
+    pages.call_pass("finding the price");
+    let optimal = Solution::of(pages, Terms { allocation: Allocation::Optimal, ..terms }, limits)?;
+    if pages.census()?.weight == 0.0 {
+        bail!("cannot plan: all weights are zero");
+    }
+    // A price stands for the budget that the optimum spends at it.
+    let budget = match terms.price.budget_per_second() {
+        Some(budget) => budget,
+        None => optimal.spending(pages)?,
+    };
+    let is_free = !pages.have_bounds() && limits.floor == 0.0 && limits.caps.is_empty();
+    let census = pages.census()?;
+    pages.call_pass("comparing");
+    let other = |allocation: Allocation, shares: f64| {
+        let terms = Terms { allocation, ..terms };
+        if is_free || budget == 0.0 {
+            return Ok(Solution::sharing(terms, limits, shares, budget));
+        }
+        Solution::of(pages, Terms { price: Price::for_budget(budget, Unit::Second)?, ..terms }, limits)
+    };
+    Ok(vec![
+        other(Allocation::Uniform, census.even_shares)?,
+        other(Allocation::Proportional, census.rate_shares)?,
+        optimal,
+    ])
+}
+
+/// The solver's own errors get the table's name, and hosts their names.
+fn in_context(error: anyhow::Error, input: &Input, pages: &FilePages<'_>) -> anyhow::Error {
+    let Some(known) = error.downcast_ref::<everfresh::Error>() else {
+        return match error.to_string() {
+            said if said.starts_with("cannot plan") => error.context(input.name().to_owned()),
+            _ => error,
+        };
+    };
+    let mut said = known.to_string();
+    if let everfresh::Error::HostInfeasible { host, .. } = known {
+        let names = pages.host_names();
+        let name = names.get(*host as usize).map_or("?", String::as_str);
+        said = said.replacen(&format!("on host {host} "), &format!("on host `{name}` "), 1);
+    }
+    anyhow::anyhow!("{}: {said}", input.name())
+}
+
+fn price(args: &PlanArgs) -> Result<Price> {
+    let objective = args.objective.into();
+    Ok(match &args.price {
+        PriceArgs { budget: Some(per_second), .. } => {
+            Price::for_budget(*per_second, Unit::Second).context("--budget")?
+        }
+        PriceArgs { price: Some(text), .. } => given_price(text, objective)?,
+        PriceArgs { cost: Some(cost), .. } => Price::for_cost(*cost, unit(&args.columns)).context("--cost")?,
+        _ if args.example => Price::for_budget(EXAMPLE_BUDGET_PER_DAY, Unit::Day)?,
+        _ => bail!("say what pays for the visits: --budget 500/day, --price 6h or --cost 0.002"),
+    })
+}
+
+/// `6h` for freshness and harmonic; `2h2`, `2h^2` or `2h²`, hours squared, for age.
+fn given_price(text: &str, objective: Objective) -> Result<Price> {
+    use crate::args::Word;
+    let squared = ["^2", "²", "2"].into_iter().find_map(|suffix| text.strip_suffix(suffix));
+    let squared = squared.filter(|time| time.ends_with(char::is_alphabetic));
+    let seconds = match (objective.time_power(), squared) {
+        (1, None) => time(text),
+        (2, Some(time)) => squared_time(time),
+        (2, None) => bail!("--price: for age it is a squared time such as `2h2`, got `{text}`"),
+        _ => bail!("--price: for {} it is a time such as `6h`, got `{text}`", objective.word()),
+    };
+    let Some(seconds) = seconds.filter(|seconds| *seconds > 0.0 && seconds.is_finite()) else {
+        bail!("--price must be positive and finite, a number with a unit, got `{text}`");
+    };
+    Price::given(seconds, Unit::Second).with_context(|| format!("--price `{text}`"))
+}
+
+fn time(text: &str) -> Option<f64> {
+    text.parse().ok().map(Period::seconds)
+}
+
+/// `2h` read as two hours squared.
+fn squared_time(text: &str) -> Option<f64> {
+    let unit = text.trim_end_matches(char::is_alphabetic).len();
+    let unit: Unit = text[unit..].parse().ok()?;
+    Some(time(text)? * unit.seconds())
+}
+
+/// Creates the file that the plan's pages go to, if one is asked for.
+fn out_table(args: &PlanArgs, schema: &arrow_schema::SchemaRef) -> Result<Option<OutTable>> {
+    args.output.out.as_deref().map(|path| OutTable::create(path, schema)).transpose()
+}

@@ -1,0 +1,242 @@
+//! Tables as the solver reads them: again and again, in batches, with hosts as numbers.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use anyhow::{Result, anyhow};
+use everfresh::plan::stream::{BadPage, Columns, Pages};
+
+use crate::args::ColumnArgs;
+use crate::progress::ProgressLine;
+use crate::table::{self, Batch, Input, Quantity, Wanted};
+
+/// The numbers of the wanted columns.
+const RATE: usize = 0;
+const WEIGHT: usize = 1;
+const COST: usize = 2;
+const COUNT: usize = 3;
+const MIN_PERIOD: usize = 4;
+const MAX_PERIOD: usize = 5;
+
+/// The names of columns that were asked for, besides those of every table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked<'a> {
+    pub weight: Option<&'a str>,
+    pub count: Option<&'a str>,
+    pub min_period: Option<&'a str>,
+    pub max_period: Option<&'a str>,
+    pub host: Option<&'a str>,
+}
+
+/// The columns of a table of pages.
+pub(crate) fn wanted(columns: &ColumnArgs, asked: Asked<'_>) -> table::Columns {
+    let ColumnArgs { page_column, rate_column, cost_column, unit } = columns;
+    table::Columns {
+        key: Some(page_column.clone()),
+        host: asked.host.map(str::to_owned),
+        numbers: vec![
+            Wanted::required(rate_column, Quantity::Rate),
+            Wanted::optional(asked.weight, "weight", Quantity::Weight),
+            Wanted::optional(cost_column.as_deref(), "cost", Quantity::Cost),
+            Wanted::optional(asked.count, "count", Quantity::Count),
+            Wanted::optional(asked.min_period, "min_period", Quantity::Period { absent: 0.0 }),
+            Wanted::optional(asked.max_period, "max_period", Quantity::Period { absent: f64::INFINITY }),
+        ],
+        unit: unit.unwrap_or(everfresh::Unit::Day),
+    }
+}
+
+/// Tables up to this size are checked for pages that are named twice: to know all names takes memory.
+const NAMES_CHECKED: u64 = 1 << 26;
+
+/// A table that the solver can scan.
+pub(crate) struct FilePages<'a> {
+    pub input: &'a Input,
+    hosts: Option<HostIds>,
+    census: RefCell<Option<Census>>,
+    /// What the next scans are for, as the progress line says it.
+    pass: Cell<&'static str>,
+}
+
+/// What the first scan sees of all pages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Census {
+    /// The sums of the costs of pages that change, and of the same times their rates.
+    pub even_shares: f64,
+    pub rate_shares: f64,
+    pub weight: f64,
+    /// Is there a weight, or a cost, other than 1?
+    pub weights: bool,
+    pub costs: bool,
+}
+
+impl Census {
+    fn of(columns: Columns<'_>) -> Census {
+        let at = |column: Option<&[f64]>, i: usize| column.map_or(1.0, |column| column[i]);
+        let mut census = Census::default();
+        for (i, rate) in columns.rate.iter().enumerate() {
+            let count = at(columns.count, i);
+            let cost = count * at(columns.cost, i);
+            census.even_shares += if *rate > 0.0 { cost } else { 0.0 };
+            census.rate_shares += cost * rate;
+            census.weight += count * at(columns.weight, i);
+        }
+        let differs = |column: Option<&[f64]>| column.is_some_and(|column| column.iter().any(|value| *value != 1.0));
+        Census { weights: differs(columns.weight), costs: differs(columns.cost), ..census }
+    }
+
+    fn merge(&mut self, other: Census) {
+        self.even_shares += other.even_shares;
+        self.rate_shares += other.rate_shares;
+        self.weight += other.weight;
+        self.weights |= other.weights;
+        self.costs |= other.costs;
+    }
+}
+
+impl<'a> FilePages<'a> {
+    /// The pages of an input; names are checked where that is cheap.
+    pub(crate) fn new(input: &'a Input, with_hosts: bool) -> Result<Self> {
+        if input.size() <= NAMES_CHECKED {
+            input.pages(|_, _| Ok(()))?;
+        }
+        let hosts = with_hosts.then(HostIds::default);
+        Ok(FilePages { input, hosts, census: RefCell::new(None), pass: Cell::new("reading") })
+    }
+
+    pub(crate) fn call_pass(&self, name: &'static str) {
+        self.pass.set(name);
+    }
+
+    /// Are there columns of periods?
+    pub(crate) fn have_bounds(&self) -> bool {
+        self.input.has(MIN_PERIOD) || self.input.has(MAX_PERIOD)
+    }
+
+    pub(crate) fn have_counts(&self) -> bool {
+        self.input.has(COUNT)
+    }
+
+    /// What the first scan saw: scans if there was none yet.
+    pub(crate) fn census(&self) -> Result<Census> {
+        if self.census.borrow().is_none() {
+            self.scan(&|_| Ok(()), &mut |()| {})?;
+        }
+        Ok(self.census.borrow().unwrap_or_default())
+    }
+
+    /// The names of all hosts, by number; known after a scan.
+    pub(crate) fn host_names(&self) -> Vec<String> {
+        self.hosts.as_ref().map(HostIds::names).unwrap_or_default()
+    }
+
+    /// The numbers of hosts, where they count.
+    pub(crate) fn host_ids(&self) -> Option<&HostIds> {
+        self.hosts.as_ref()
+    }
+}
+
+/// The columns of a batch, handed to `with`.
+pub(crate) fn with_columns<T>(hosts: Option<&HostIds>, batch: &Batch, with: impl FnOnce(Columns<'_>) -> T) -> T {
+    let ids = hosts.map(|hosts| hosts.of(batch));
+    let number = |wanted: usize| batch.numbers[wanted].as_deref();
+    with(Columns {
+        rate: number(RATE).unwrap_or_default(),
+        weight: number(WEIGHT),
+        cost: number(COST),
+        count: number(COUNT),
+        min_period: number(MIN_PERIOD),
+        max_period: number(MAX_PERIOD),
+        host: ids.as_deref(),
+    })
+}
+
+impl Pages for FilePages<'_> {
+    type Error = anyhow::Error;
+
+    fn scan<T: Send>(
+        &self,
+        each: &(dyn Fn(Columns<'_>) -> std::result::Result<T, BadPage> + Sync),
+        take: &mut dyn FnMut(T),
+    ) -> Result<()> {
+        let line = ProgressLine::new(self.pass.get(), self.input);
+        let is_first = self.census.borrow().is_none();
+        let mut census = Census::default();
+        let hosts = self.hosts.as_ref();
+        let of_batch = |batch: Batch| {
+            let (part, result) =
+                with_columns(hosts, &batch, |columns| (is_first.then(|| Census::of(columns)), each(columns)));
+            // Values are checked by the reader: what is left is that two bounds contradict each other.
+            let result = result.map_err(|(row, error)| batch.wrong(row, MAX_PERIOD, &error.to_string()))?;
+            Ok((part, result))
+        };
+        self.input.scan(false, of_batch, |(part, result), done| {
+            line.at(done);
+            census.merge(part.unwrap_or_default());
+            take(result);
+            Ok(())
+        })?;
+        if is_first {
+            *self.census.borrow_mut() = Some(census);
+        }
+        Ok(())
+    }
+
+    fn sample(&self, each: &mut dyn FnMut(Columns<'_>)) -> Result<f64> {
+        let (batches, share) = self.input.sample()?;
+        for batch in &batches {
+            with_columns(self.hosts.as_ref(), batch, &mut *each);
+        }
+        Ok(share)
+    }
+}
+
+/// The numbers of hosts, given in the order in which they are met.
+#[derive(Default)]
+pub(crate) struct HostIds(RwLock<HashMap<String, u32>>);
+
+impl HostIds {
+    fn of(&self, batch: &Batch) -> Vec<u32> {
+        let mut ids = Vec::with_capacity(batch.rows);
+        if let Some(hosts) = &batch.host {
+            table::for_each_text(hosts, |name| ids.push(self.id(name)));
+        }
+        ids
+    }
+
+    fn id(&self, name: &str) -> u32 {
+        // A writer does nothing that could fail half-way.
+        if let Some(id) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return *id;
+        }
+        let mut ids = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let next = u32::try_from(ids.len()).unwrap_or(u32::MAX - 1);
+        *ids.entry(name.to_owned()).or_insert(next)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let ids = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let mut names = vec![String::new(); ids.len()];
+        for (name, id) in ids.iter() {
+            names[*id as usize].clone_from(name);
+        }
+        names
+    }
+}
+
+/// The cap of each host: its own, or the one for all.
+pub(crate) fn caps(names: &[String], own: &[(String, f64)], for_all: Option<f64>) -> Result<Vec<f64>> {
+    let places: HashMap<&str, usize> = names.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
+    let mut caps = vec![for_all.unwrap_or(f64::INFINITY); names.len()];
+    for (name, cap) in own {
+        if *cap == 0.0 {
+            return Err(anyhow!("--host-caps: the cap of `{name}` must be positive, got 0"));
+        }
+        // A host without pages needs no cap.
+        if let Some(place) = places.get(name.as_str()) {
+            caps[*place] = *cap;
+        }
+    }
+    Ok(caps)
+}

@@ -1,0 +1,266 @@
+//! Applying a plan: one scan, which writes the pages, keeps the first of them for people, and sums everything up.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use arrow_array::types::UInt8Type;
+use arrow_array::{ArrayRef, DictionaryArray, Float64Array, RecordBatch, StringArray, UInt8Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use everfresh::Unit;
+use everfresh::plan::Reason;
+use everfresh::plan::stream::{Answer, Columns, Solution, Tally};
+
+use super::{FilePages, out_table};
+use crate::args::PlanArgs;
+use crate::chart::Cloud;
+use crate::output::{self, count};
+use crate::progress::ProgressLine;
+use crate::table::{self, Batch, Encoded, Encoder};
+
+/// What a scan that applies a plan gives.
+pub(super) struct Applied {
+    pub tallies: Vec<Tally>,
+    pub shown: Vec<Shown>,
+    pub cloud: Cloud,
+}
+
+/// A page that people see.
+pub(crate) struct Shown {
+    pub key: String,
+    /// Per second.
+    pub rate: f64,
+    pub weight: f64,
+    pub cost: f64,
+    pub count: f64,
+    pub answer: Answer,
+}
+
+/// What one batch gives.
+struct Part {
+    encoded: Option<Encoded>,
+    json: Option<Vec<u8>>,
+    tallies: Vec<Tally>,
+    shown: Vec<Shown>,
+    cloud: Cloud,
+}
+
+/// What every batch is done with.
+struct Work<'a> {
+    solutions: &'a [Solution<'a>],
+    chosen: usize,
+    schema: SchemaRef,
+    encoder: Option<Encoder>,
+    json: bool,
+    most_shown: usize,
+    plot: bool,
+    with_counts: bool,
+}
+
+impl Applied {
+    pub(super) fn of(
+        pages: &FilePages<'_>,
+        solutions: &[Solution<'_>],
+        chosen: usize,
+        args: &PlanArgs,
+    ) -> Result<Applied> {
+        let schema = schema(pages, &solutions[chosen], args);
+        let mut out = out_table(args, &schema)?;
+        let work = Work {
+            solutions,
+            chosen,
+            schema,
+            encoder: out.as_ref().map(table::OutTable::encoder),
+            json: args.output.json,
+            most_shown: if out.is_some() || args.output.json { 0 } else { args.output.rows },
+            plot: args.plot.is_some(),
+            with_counts: pages.have_counts(),
+        };
+        let mut applied =
+            Applied { tallies: vec![Tally::default(); solutions.len()], shown: Vec::new(), cloud: Cloud::default() };
+        let mut rows_printed = false;
+        if work.json {
+            output::print_raw("{\n\"pages\": [\n")?;
+        }
+        let line = ProgressLine::new("planning", pages.input);
+        let hosts = pages.host_ids();
+        pages.input.scan(
+            true,
+            |batch| work.part(&batch, hosts),
+            |part, done| {
+                line.at(done);
+                if let (Some(out), Some(encoded)) = (&mut out, part.encoded) {
+                    out.append(encoded)?;
+                }
+                if let Some(rows) = part.json.filter(|rows| !rows.is_empty()) {
+                    output::print_raw(if rows_printed { ",\n" } else { "" })?;
+                    output::print_raw(std::str::from_utf8(&rows).context("a name is not UTF-8")?)?;
+                    rows_printed = true;
+                }
+                applied.tallies.iter_mut().zip(&part.tallies).for_each(|(sum, part)| sum.merge(part));
+                let room = work.most_shown.saturating_sub(applied.shown.len());
+                applied.shown.extend(part.shown.into_iter().take(room));
+                applied.cloud.merge(&part.cloud);
+                Ok(())
+            },
+        )?;
+        drop(line);
+        if let Some(out) = out {
+            let rows = out.finish()?;
+            let path = args.output.out.as_deref().unwrap_or(Path::new("-"));
+            if path != Path::new("-") {
+                output::say(&format!("{} written to {}", count(rows as f64, "page"), path.display()));
+            }
+        }
+        Ok(applied)
+    }
+}
+
+/// The names of pages, and what the plan adds to them.
+fn schema(pages: &FilePages<'_>, solution: &Solution<'_>, args: &PlanArgs) -> SchemaRef {
+    let price = if solution.terms().objective.time_power() == 2 { "price_days_squared" } else { "price_days" };
+    let number = |name: &str| Field::new(name, DataType::Float64, false);
+    let reason = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
+    let mut fields = vec![Field::new(&args.columns.page_column, pages.input.key_type(), false)];
+    fields.extend(pages.have_counts().then(|| number("count")));
+    fields.extend(["frequency_per_day", "period_days", price, "freshness", "age_days"].map(number));
+    fields.push(Field::new("reason", reason, false));
+    Arc::new(Schema::new(fields))
+}
+
+/// The words for reasons, by their code.
+const REASONS: [&str; 9] = [
+    "visited",
+    "static",
+    "weightless",
+    "given up",
+    "nothing spent",
+    "at max_period",
+    "at min_period",
+    "at floor",
+    "at host cap",
+];
+
+fn code(reason: Reason) -> u8 {
+    match reason {
+        Reason::Visited => 0,
+        Reason::Static => 1,
+        Reason::Weightless => 2,
+        Reason::TooExpensive { .. } => 3,
+        Reason::NothingSpent => 4,
+        Reason::AtMaxPeriod => 5,
+        Reason::AtMinPeriod => 6,
+        Reason::AtFloor => 7,
+        Reason::AtHostCap => 8,
+    }
+}
+
+/// The word for a reason.
+pub(super) fn word(reason: Reason) -> &'static str {
+    REASONS[usize::from(code(reason))]
+}
+
+impl Work<'_> {
+    fn part(&self, batch: &Batch, hosts: Option<&super::pages::HostIds>) -> Result<Part> {
+        super::pages::with_columns(hosts, batch, |columns| self.of_columns(batch, columns))
+    }
+
+    fn of_columns(&self, batch: &Batch, columns: Columns<'_>) -> Result<Part> {
+        let mut cloud = Cloud::default();
+        let mut shown = Vec::new();
+        let wants_table = self.encoder.is_some() || self.json;
+        let mut made = Made::with_room(if wants_table { batch.rows } else { 0 });
+        let tally = self.solutions[self.chosen].answers(columns, |i, answer| {
+            if wants_table {
+                made.push(&answer);
+            }
+            if self.plot {
+                cloud.add(columns.rate[i], answer.frequency, columns.count.map_or(1.0, |counts| counts[i]));
+            }
+            if i < self.most_shown {
+                shown.push(Shown::of(columns, i, answer));
+            }
+        });
+        if let (Some(keys), false) = (&batch.key, shown.is_empty()) {
+            let mut names = shown.iter_mut();
+            let first = keys.slice(0, names.len());
+            table::for_each_text(&first, |name| {
+                if let Some(shown) = names.next() {
+                    name.clone_into(&mut shown.key);
+                }
+            });
+        }
+        let others = self.solutions.iter().enumerate();
+        let tallies = others.map(|(i, other)| if i == self.chosen { tally } else { other.tally(columns) }).collect();
+        let (mut encoded, mut json) = (None, None);
+        if wants_table {
+            let price_days = Unit::Day.seconds().powi(self.solutions[self.chosen].terms().objective.time_power());
+            let rows = made.batch(&self.schema, batch, columns.count.filter(|_| self.with_counts), price_days)?;
+            json = self.json.then(|| table::json_objects(&rows)).transpose()?;
+            encoded = self.encoder.as_ref().map(|encoder| encoder.encode(&rows)).transpose()?;
+        }
+        Ok(Part { encoded, json, tallies, shown, cloud })
+    }
+}
+
+impl Shown {
+    fn of(columns: Columns<'_>, i: usize, answer: Answer) -> Shown {
+        let at = |column: Option<&[f64]>| column.map_or(1.0, |column| column[i]);
+        Shown {
+            key: String::new(),
+            rate: columns.rate[i],
+            weight: at(columns.weight),
+            cost: at(columns.cost),
+            count: at(columns.count),
+            answer,
+        }
+    }
+}
+
+/// The columns that the plan adds to a batch.
+struct Made {
+    frequency: Vec<f64>,
+    price: Vec<f64>,
+    freshness: Vec<f64>,
+    age: Vec<f64>,
+    reason: Vec<u8>,
+}
+
+impl Made {
+    fn with_room(rows: usize) -> Made {
+        let column = || Vec::with_capacity(rows);
+        Made { frequency: column(), price: column(), freshness: column(), age: column(), reason: Vec::with_capacity(rows) }
+    }
+
+    #[inline]
+    fn push(&mut self, answer: &Answer) {
+        self.frequency.push(answer.frequency);
+        self.price.push(answer.price);
+        self.freshness.push(answer.freshness);
+        self.age.push(answer.age);
+        self.reason.push(code(answer.reason));
+    }
+
+    fn batch(self, schema: &SchemaRef, batch: &Batch, counts: Option<&[f64]>, price_unit: f64) -> Result<RecordBatch> {
+        const DAY: f64 = 86_400.0;
+        let column = |values: Vec<f64>| -> ArrayRef { Arc::new(Float64Array::from(values)) };
+        let scaled = |mut values: Vec<f64>, factor: f64| {
+            values.iter_mut().for_each(|value| *value *= factor);
+            column(values)
+        };
+        let period = self.frequency.iter().map(|frequency| (frequency * DAY).recip()).collect();
+        let words = Arc::new(StringArray::from(REASONS.to_vec()));
+        let reasons = DictionaryArray::<UInt8Type>::try_new(UInt8Array::from(self.reason), words)?;
+        let mut columns: Vec<ArrayRef> = vec![Arc::clone(batch.key.as_ref().context("no names were read")?)];
+        columns.extend(counts.map(|counts| column(counts.to_vec())));
+        columns.extend([
+            scaled(self.frequency, DAY),
+            column(period),
+            scaled(self.price, price_unit.recip()),
+            column(self.freshness),
+            scaled(self.age, DAY.recip()),
+        ]);
+        columns.push(Arc::new(reasons));
+        Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+    }
+}

@@ -113,7 +113,8 @@ pub(super) fn jobs(
         let decode = move || {
             let batch = guarded(|| decode(&file.source, &decoder, &block, rows));
             let batch = batch.map_err(|error| broken(&file.source.name, &format!("record batch {number}"), &error))?;
-            Batch::new(&file, &columns, At::RecordBatch { number, first: 0 }, batch, &taken, with_key)
+            let (at, rows) = (At::RecordBatch { number, first: 0 }, batch.num_rows());
+            Batch::gather(&file, &columns, at, rows, std::iter::once(Ok(batch)), (&taken, with_key))
         };
         Ok(Job { bytes, decode: Box::new(decode) })
     }))
@@ -180,8 +181,11 @@ fn pieces(
         let (file, columns, taken) = (Arc::clone(file), Arc::clone(columns), taken.to_vec());
         let bytes = (piece.get_array_memory_size() * piece.num_rows() / batch.num_rows().max(1)) as u64;
         let at = At::RecordBatch { number, first };
-        let decode = Box::new(move || Batch::new(&file, &columns, at, piece, &taken, with_key));
-        Ok(Job { bytes, decode })
+        let decode = move || {
+            let rows = piece.num_rows();
+            Batch::gather(&file, &columns, at, rows, std::iter::once(Ok(piece)), (&taken, with_key))
+        };
+        Ok(Job { bytes, decode: Box::new(decode) })
     };
     (0..batch.num_rows()).step_by(ROWS).map(piece).collect()
 }

@@ -287,48 +287,49 @@ impl TableFile {
 }
 
 impl Batch {
-    /// A batch from what a decoder gave for the columns `taken`.
-    fn new(
+    /// A batch from what a decoder gave for the columns `taken`, part by part.
+    fn gather(
         file: &Arc<TableFile>,
         columns: &Columns,
         at: At,
-        decoded: RecordBatch,
-        taken: &[usize],
-        with_key: bool,
+        rows: usize,
+        parts: impl Iterator<Item = Result<RecordBatch>>,
+        (taken, with_key): (&[usize], bool),
     ) -> Result<Batch> {
-        let rows = decoded.num_rows();
-        let (_, mut arrays, _) = decoded.into_parts();
-        let mut batch = Batch { key: None, host: None, numbers: Vec::new(), rows, file: Arc::clone(file), at };
         let places = &file.places;
-        // The last to want a column gets it for itself, and need not copy it.
-        let wants = |index: usize| places.taken_times(index, with_key);
-        let mut given = vec![0; arrays.len()];
-        let mut array = |index: usize| {
-            let place = taken.iter().position(|taken| *taken == index).unwrap_or(0);
-            given[place] += 1;
-            let array = &mut arrays[place];
-            if given[place] == wants(index) {
-                std::mem::replace(array, arrow_array::new_empty_array(&DataType::Null))
-            } else {
-                Arc::clone(array)
+        let numbers = places.numbers.iter().map(|index| index.map(|_| Vec::new())).collect();
+        let mut batch = Batch { key: None, host: None, numbers, rows: 0, file: Arc::clone(file), at };
+        let (mut keys, mut hosts) = (Vec::new(), Vec::new());
+        for part in parts {
+            let part = part?;
+            let length = part.num_rows();
+            let mut part = Part { arrays: part.columns().iter().cloned().map(Some).collect(), places, taken, with_key };
+            if let Some(index) = places.key.filter(|_| with_key) {
+                let key = part.take(index);
+                if let Some(row) = nameless(&key) {
+                    return Err(batch.error(batch.rows + row, index, NAMELESS));
+                }
+                keys.push(key);
             }
-        };
-        if let Some(index) = places.key.filter(|_| with_key) {
-            let key = array(index);
-            if let Some(row) = nameless(&key) {
-                return Err(batch.error(row, index, NAMELESS));
+            hosts.extend(places.host.map(|index| part.take(index)));
+            for (number, wanted) in columns.numbers.iter().enumerate() {
+                let Some(index) = places.numbers[number] else { continue };
+                let values = wanted.quantity.column(part.take(index), columns.unit);
+                let values = values.map_err(|bad| batch.error(batch.rows + bad.row, index, &bad.why))?;
+                match &mut batch.numbers[number] {
+                    // All in one part is taken as it is.
+                    Some(all) if all.is_empty() && length == rows => *all = values,
+                    Some(all) => {
+                        all.reserve_exact(rows.saturating_sub(all.len()));
+                        all.extend_from_slice(&values);
+                    }
+                    None => {}
+                }
             }
-            batch.key = Some(key);
+            batch.rows += length;
         }
-        batch.host = places.host.map(&mut array);
-        for (wanted, index) in columns.numbers.iter().zip(&places.numbers) {
-            let values = index.map(|index| {
-                let values = wanted.quantity.column(array(index), columns.unit);
-                values.map_err(|bad| batch.error(bad.row, index, &bad.why))
-            });
-            let values = values.transpose()?;
-            batch.numbers.push(values);
-        }
+        batch.key = join(keys)?;
+        batch.host = join(hosts)?;
         Ok(batch)
     }
 
@@ -366,6 +367,33 @@ impl Batch {
     fn error(&self, row: usize, index: usize, why: &str) -> anyhow::Error {
         anyhow!("{}: column `{}`: {why}", self.where_is(row), self.file.places.names[index])
     }
+}
+
+/// What a decoder gave, column by column.
+struct Part<'a> {
+    arrays: Vec<Option<ArrayRef>>,
+    places: &'a Places,
+    taken: &'a [usize],
+    with_key: bool,
+}
+
+impl Part<'_> {
+    /// A column of the file. Who alone wants it gets it for itself, and need not copy it.
+    fn take(&mut self, index: usize) -> ArrayRef {
+        let place = self.taken.iter().position(|taken| *taken == index).unwrap_or(0);
+        let alone = self.places.taken_times(index, self.with_key) == 1;
+        let array = if alone { self.arrays[place].take() } else { self.arrays[place].clone() };
+        array.unwrap_or_else(|| arrow_array::new_empty_array(&DataType::Null))
+    }
+}
+
+/// The parts of a column as one.
+fn join(mut parts: Vec<ArrayRef>) -> Result<Option<ArrayRef>> {
+    if parts.len() <= 1 {
+        return Ok(parts.pop());
+    }
+    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+    Ok(Some(arrow_select::concat::concat(&parts)?))
 }
 
 /// The first page without a name.

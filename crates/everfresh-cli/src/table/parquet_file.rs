@@ -1,14 +1,15 @@
 //! Parquet: the footer is read once; row groups, or pieces of large ones, are decoded in parallel.
 
-use std::io::{self, BufReader, Read};
+use std::io::BufReader;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
-use arrow_array::RecordBatch;
+use anyhow::{Result, anyhow};
 use arrow_schema::Schema;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ParquetStatisticsPolicy, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
@@ -21,6 +22,9 @@ use super::{At, Batch, Job, TableFile};
 /// Rows and bytes of a piece at most: what a worker decodes at once.
 const ROWS: usize = 1 << 20;
 const BYTES: usize = 128 << 20;
+
+/// Rows that the decoder gives at a time: few enough that its buffers stay in the cache and are used again.
+const PART: usize = 1 << 16;
 
 /// What a footer says.
 pub(super) struct Footer {
@@ -112,89 +116,36 @@ pub(super) fn jobs(
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let bytes = (piece.rows as f64 * bytes_per_row) as u64;
         let decode = move || {
-            let name = &file.source.name;
-            let batch = guarded(|| decode(&file.source, metadata, mask, piece))
-                .map_err(|error| broken(name, &format!("row group {}", piece.group), &error))?;
+            let failed =
+                |error: anyhow::Error| broken(&file.source.name, &format!("row group {}", piece.group), &error);
+            let mut reader = guarded(|| reader(&file.source, metadata, mask, piece)).map_err(failed)?;
+            let parts = std::iter::from_fn(|| guarded(|| Ok(reader.next().transpose()?)).transpose());
+            let parts = parts.map(|part| part.map_err(failed));
             let at = At::RowGroup { group: piece.group, first: piece.first };
-            Batch::new(&file, &columns, at, batch, &taken, with_key)
+            let batch = Batch::gather(&file, &columns, at, piece.rows, parts, (&taken, with_key))?;
+            if batch.rows != piece.rows {
+                return Err(failed(anyhow!("expected {} rows, got {}", piece.rows, batch.rows)));
+            }
+            Ok(batch)
         };
         Ok(Job { bytes, decode: Box::new(decode) })
     })
 }
 
-fn decode(source: &Source, metadata: ArrowReaderMetadata, mask: ProjectionMask, piece: Piece) -> Result<RecordBatch> {
-    let group = metadata.metadata().row_group(piece.group);
-    let whole = usize::try_from(group.num_rows()) == Ok(piece.rows);
-    let mut chunks = Vec::new();
-    if whole {
-        // One read for each column; its pages are then used where they are.
-        for (_, chunk) in group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf)) {
-            let (start, length) = chunk.byte_range();
-            chunks.push((start, source.bytes(start, usize::try_from(length)?)?));
-        }
-    }
-    let chunks = Chunks { source: source.clone(), chunks };
-    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, metadata)
+fn reader(
+    source: &Source,
+    metadata: ArrowReaderMetadata,
+    mask: ProjectionMask,
+    piece: Piece,
+) -> Result<ParquetRecordBatchReader> {
+    let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(source.clone(), metadata)
         .with_row_groups(vec![piece.group])
         .with_projection(mask)
-        .with_batch_size(piece.rows);
-    if !whole {
-        builder = builder.with_offset(piece.first).with_limit(piece.rows);
+        .with_batch_size(PART);
+    if piece.first > 0 {
+        builder = builder.with_offset(piece.first);
     }
-    let reader = builder.build()?;
-    let schema = reader.schema();
-    let mut batches = reader.collect::<Result<Vec<_>, _>>()?;
-    let batch = match batches.len() {
-        1 => batches.remove(0),
-        _ => arrow_select::concat::concat_batches(&schema, &batches)?,
-    };
-    if batch.num_rows() != piece.rows {
-        bail!("expected {} rows, got {}", piece.rows, batch.num_rows());
-    }
-    Ok(batch)
-}
-
-use arrow_array::RecordBatchReader;
-
-/// A file, with those ranges of it that are in memory already.
-struct Chunks {
-    source: Source,
-    chunks: Vec<(u64, Bytes)>,
-}
-
-impl Chunks {
-    /// What is in memory from a place on.
-    fn memory(&self, start: u64) -> Option<Bytes> {
-        self.chunks.iter().find_map(|(at, bytes)| {
-            let from = usize::try_from(start.checked_sub(*at)?).ok()?;
-            (from < bytes.len()).then(|| bytes.slice(from..))
-        })
-    }
-}
-
-impl Length for Chunks {
-    fn len(&self) -> u64 {
-        self.source.size
-    }
-}
-
-impl ChunkReader for Chunks {
-    type T = Either;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Either> {
-        Ok(match self.memory(start) {
-            Some(bytes) => Either::Memory(io::Cursor::new(bytes)),
-            // A header of a page is about this long.
-            None => Either::File(BufReader::with_capacity(512, self.source.reader(start))),
-        })
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        match self.memory(start) {
-            Some(bytes) if bytes.len() >= length => Ok(bytes.slice(..length)),
-            _ => self.source.bytes(start, length).map_err(ParquetError::from),
-        }
-    }
+    Ok(builder.with_limit(piece.rows).build()?)
 }
 
 impl Length for Source {
@@ -207,25 +158,11 @@ impl ChunkReader for Source {
     type T = BufReader<SourceReader>;
 
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        Ok(BufReader::new(self.reader(start)))
+        // It reads the header of a page, which is about this long.
+        Ok(BufReader::with_capacity(512, self.reader(start)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         self.bytes(start, length).map_err(ParquetError::from)
-    }
-}
-
-/// Reads from memory or from the file.
-enum Either {
-    Memory(io::Cursor<Bytes>),
-    File(BufReader<SourceReader>),
-}
-
-impl Read for Either {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Either::Memory(bytes) => bytes.read(buffer),
-            Either::File(file) => file.read(buffer),
-        }
     }
 }

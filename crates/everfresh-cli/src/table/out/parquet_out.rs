@@ -54,8 +54,10 @@ fn properties(schema: &Schema, dictionary: bool) -> ParquetResult<WriterProperti
         let column = ColumnPath::from(field.name().as_str());
         let kind = field.data_type();
         if kind.is_floating() {
-            // Their digits are noise, which nothing packs.
-            builder = builder.set_column_encoding(column, Encoding::PLAIN);
+            // Their digits are noise, which nothing packs and whose bounds help nobody to skip rows.
+            builder = builder
+                .set_column_encoding(column.clone(), Encoding::PLAIN)
+                .set_column_statistics_enabled(column, EnabledStatistics::None);
         } else if kind.is_integer() {
             builder = builder.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
         } else if let DataType::Dictionary(..) = kind {

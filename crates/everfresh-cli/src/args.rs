@@ -23,7 +23,8 @@ Quantities:
   periods are times: 45min, 1h30min, 2weeks; rates, frequencies and periods may also be `never`
   units: s, min, h, day, week, month (30 days), year (365 days)
 
-An infinite number (the period of a page that is never visited) is null in JSON, empty in CSV, and infinite in Parquet and Arrow.";
+An infinite number (the period of a page that is never visited) is null in JSON, empty in CSV,
+and infinite in Parquet and Arrow.";
 
 /// Keeps copies of things that change on their own as fresh as a budget of visits allows, and says how fresh they are.
 #[derive(Debug, Parser)]
@@ -75,12 +76,13 @@ Examples:
   everfresh plan pages.parquet --budget 1e6/day --host-cap 5000/day --floor 0.05 --out plan.parquet
   zcat pages.csv.gz | everfresh plan - --budget 1/min --rate-column changes --unit week
 
-Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files, of any size: they are read twice, never held. Columns:
-page,rate[,weight][,cost][,count][,min_period][,max_period][,host]. A rate without a unit is per --unit, a period without
-one in it; a row with a count stands for so many pages. Names are checked for repetition in tables up to 64 MB.
+Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files, of any size: they are read twice
+and never held. Columns: page,rate[,weight][,cost][,count][,min_period][,max_period][,host].
+A rate without a unit is per --unit, a period without one in it. A row with a count stands for so
+many pages. Names are checked for repetition in tables up to 64 MB.
 
-The result has the names of the pages and: frequency_per_day, period_days, price_days (the price of a page on a host at its
-cap is the host's), freshness, age_days, reason.";
+The result has the names of the pages and frequency_per_day, period_days, price_days (the price of
+a page whose host is at its cap is the host's), freshness, age_days, reason.";
 
 #[derive(Debug, Args)]
 #[command(after_help = PLAN_EXAMPLES)]
@@ -142,8 +144,9 @@ Examples:
   everfresh budget pages.csv --objective age --target-age 2h --json
   everfresh budget pages.csv --cost 0.002 --worth 0.01/day
 
-Tables are those of `everfresh plan`, read once. A gain is what one more visit (or unit of cost) per time adds to the mean
-freshness, or takes from the mean age or penalty. Periods count; caps of hosts and floors are not known here.";
+Tables are those of `everfresh plan`, read once. A gain is what one more visit (or unit of cost)
+per time adds to the mean freshness, or takes from the mean age or penalty. Periods count; caps of
+hosts and floors are not known here.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BUDGET_EXAMPLES)]

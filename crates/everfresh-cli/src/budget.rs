@@ -47,6 +47,7 @@ const STEPS: i32 = 8;
 pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     let objective: Objective = args.objective.into();
     let order: Order = args.order.into();
+    args.plot.as_deref().map(chart::check_ending).transpose()?;
     let input = open(args)?;
     let pages = FilePages::new(&input, false)?;
     pages.call_pass("reading");
@@ -108,7 +109,12 @@ fn answers(args: &BudgetArgs, outlook: &Outlook) -> Result<Vec<(String, Point)>>
     if let (Some(cost), Some(worth)) = (args.cost, args.worth) {
         expect(outlook, Objective::Freshness, "--cost and --worth")?;
         let price = cost / worth.per_second;
-        let question = format!("if a visit costs {} and a fresh copy of weight 1 earns {}/{}", number(cost), number(worth.per_second * worth.unit.seconds()), worth.unit);
+        let question = format!(
+            "if a visit costs {} and a fresh copy of weight 1 earns {}/{}",
+            number(cost),
+            number(worth.per_second * worth.unit.seconds()),
+            worth.unit
+        );
         say(question, Ok(outlook.at_price(price)))?;
     }
     Ok(answers)
@@ -154,7 +160,8 @@ impl View<'_> {
     }
 
     fn report(&self, order: Order) -> Report {
-        let answer = |(question, point): &(String, Point)| AnswerRow { question: question.clone(), point: self.row(point) };
+        let answer =
+            |(question, point): &(String, Point)| AnswerRow { question: question.clone(), point: self.row(point) };
         Report {
             objective: self.objective().word(),
             order: order.word(),
@@ -216,7 +223,7 @@ impl View<'_> {
     fn table(&self) -> String {
         let budget = format!("budget/{}", self.unit);
         let gain = format!("gain of 1/{} more", self.unit);
-        let mut grid = Grid::new(&[&budget, self.objective().word(), &gain, ""]).left(3);
+        let mut grid = Grid::new(&[&budget, self.objective().word(), &gain, ""]).numbers_first().left(3);
         let rows = || self.curve.iter().filter(|(i, _)| i % STEPS == 0).map(|(_, point)| point);
         let longest = rows().map(|point| point.value).filter(|value| value.is_finite()).fold(0.0, f64::max);
         let longest = if self.objective() == Objective::Freshness { 1.0 } else { longest };

@@ -168,11 +168,8 @@ fn axes<'a>(
     (x_words, y_words): (&str, &str),
     y_label: &dyn Fn(&f64) -> String,
 ) -> Result<Chart<'a>, Failure> {
-    let mut chart = ChartBuilder::on(area)
-        .margin(16)
-        .x_label_area_size(44)
-        .y_label_area_size(64)
-        .build_cartesian_2d(x, y)?;
+    let mut chart =
+        ChartBuilder::on(area).margin(16).x_label_area_size(44).y_label_area_size(64).build_cartesian_2d(x, y)?;
     chart
         .configure_mesh()
         .x_desc(x_words)
@@ -191,13 +188,23 @@ fn power_of_ten(log: f64) -> String {
     everfresh::units::significant(10f64.powf(log), 2)
 }
 
+/// Is there a format for the ending of this name?
+pub(crate) fn check_ending(path: &Path) -> Result<()> {
+    is_page(path).map(drop)
+}
+
+/// Is it to be a page, not a bare picture?
+fn is_page(path: &Path) -> Result<bool> {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("svg") => Ok(false),
+        Some("html") => Ok(true),
+        _ => bail!("--plot `{}`: the ending must be .svg or .html", path.display()),
+    }
+}
+
 /// Writes a picture as SVG, or with the words about it as a page of its own.
 pub(crate) fn write(path: &Path, title: &str, svg: &str, words: &str) -> Result<()> {
-    let text = match path.extension().and_then(|ending| ending.to_str()) {
-        Some("svg") => svg.to_owned(),
-        Some("html") => page(title, svg, words),
-        _ => bail!("--plot `{}`: the ending must be .svg or .html", path.display()),
-    };
+    let text = if is_page(path)? { page(title, svg, words) } else { svg.to_owned() };
     let written = WholeFile::create(path).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.finish()

@@ -2,15 +2,18 @@
 
 use std::path::Path;
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result, bail};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use everfresh::curve::{DivergenceCurve, Exponential, Linear, Lomax, Weibull};
 use everfresh::income::{Asset, Income, Optimum, Population, explaining_benefit};
 use everfresh::{Frequency, Period, Rate, Unit};
 use serde::Serialize;
 
 use crate::args::{DecayArg, IncomeArgs};
-use crate::output::{self, Grid, OutFile, count, days, finite, number, percent};
-use crate::table::{Columns, Input, Quantity, Wanted};
+use crate::output::{self, Grid, count, days, finite, number, percent};
+use crate::table::{self, Columns, Input, Quantity, Wanted};
 
 /// One page, for machines.
 #[derive(Serialize)]
@@ -66,7 +69,7 @@ pub(crate) fn run(args: &IncomeArgs) -> Result<()> {
     if let Some(frequency) = args.observed_frequency {
         return explain(args, frequency);
     }
-    let out = args.output.out.as_deref().map(OutFile::new).transpose()?;
+    args.output.out.as_deref().map(table::check_ending).transpose()?;
     let given = match &args.pages {
         Some(path) => read(path, args)?,
         None => vec![("page".to_owned(), single(args)?)],
@@ -78,8 +81,8 @@ pub(crate) fn run(args: &IncomeArgs) -> Result<()> {
         assets.push(asset);
     }
     let population = Population::new(assets)?;
-    if let Some(out) = &out {
-        out.write(&rows)?;
+    if let Some(path) = &args.output.out {
+        table::write_whole(path, &batch(&rows)?)?;
     }
     let report = report(args, &population, &rows)?;
     if args.output.json {
@@ -160,6 +163,26 @@ fn columns(args: &IncomeArgs) -> Columns {
     ];
     let key = Some(args.columns.page_column.clone());
     Columns { key, host: None, numbers, unit: args.columns.unit.unwrap_or(Unit::Day) }
+}
+
+/// The rows as columns.
+fn batch(rows: &[PageRow]) -> Result<RecordBatch> {
+    let number =
+        |value: fn(&PageRow) -> Option<f64>| -> ArrayRef { Arc::new(rows.iter().map(value).collect::<Float64Array>()) };
+    let text =
+        |value: fn(&PageRow) -> &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(rows.iter().map(value))) };
+    Ok(RecordBatch::try_from_iter_with_nullable([
+        ("page", text(|row| &row.page), false),
+        ("rate_per_day", number(|row| row.rate_per_day), true),
+        ("benefit_per_day", number(|row| Some(row.benefit_per_day)), true),
+        ("cost", number(|row| Some(row.cost)), true),
+        ("period_days", number(|row| row.period_days), true),
+        ("frequency_per_day", number(|row| Some(row.frequency_per_day)), true),
+        ("freshness", number(|row| Some(row.freshness)), true),
+        ("net_income_per_day", number(|row| Some(row.net_income_per_day)), true),
+        ("most_per_visit", number(|row| row.most_per_visit), true),
+        ("verdict", text(|row| row.verdict), false),
+    ])?)
 }
 
 fn read(path: &Path, args: &IncomeArgs) -> Result<Vec<(String, Given)>> {
@@ -267,7 +290,10 @@ fn summary(report: &Report<'_>, unit: Unit) -> String {
         amount(best.net_income_per_day, unit),
     );
     if report.futile > 0 {
-        text.push_str(&format!("futile: {} on which no visit is worth its cost\n", count(report.futile as f64, "page")));
+        text.push_str(&format!(
+            "futile: {} on which no visit is worth its cost\n",
+            count(report.futile as f64, "page")
+        ));
     }
     text
 }

@@ -2,15 +2,14 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use everfresh::{Period, Unit};
 use serde::Serialize;
 
 use crate::args::HEADING;
-use crate::whole::WholeFile;
 
 /// A failure of the machine, not of the input: exit code 1.
 #[derive(Debug)]
@@ -94,6 +93,12 @@ impl Grid {
         self
     }
 
+    /// Aligns the first column to the right: numbers, not names.
+    pub(crate) fn numbers_first(mut self) -> Self {
+        self.left.retain(|column| *column != 0);
+        self
+    }
+
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.table.add_row(cells);
     }
@@ -158,66 +163,6 @@ pub(crate) fn more_line(more: f64) -> String {
         return String::new();
     }
     format!("and {} more: --rows shows them, --out and --json have all\n", count(more, "page"))
-}
-
-/// A format that files are written in.
-#[derive(Clone, Copy)]
-enum Format {
-    Delimited(u8),
-    Json,
-}
-
-/// A file to be written: its path and the format of its ending, known before any work is done.
-pub(crate) struct OutFile {
-    path: PathBuf,
-    format: Format,
-}
-
-impl OutFile {
-    pub(crate) fn new(path: &Path) -> Result<OutFile> {
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let format = match ending.to_lowercase().as_str() {
-            "csv" => Format::Delimited(b','),
-            "tsv" => Format::Delimited(b'\t'),
-            "json" => Format::Json,
-            _ => bail!("--out `{}`: the ending must be .csv, .tsv or .json, got `{ending}`", path.display()),
-        };
-        Ok(OutFile { path: path.to_owned(), format })
-    }
-
-    /// Writes the rows, beside the file first and renamed when whole, and says so.
-    pub(crate) fn write<R: Serialize>(&self, rows: &[R]) -> Result<()> {
-        write_rows(self, rows)?;
-        say(&format!("{} written to {}", count(rows.len() as f64, "page"), self.path.display()));
-        Ok(())
-    }
-}
-
-fn write_rows<R: Serialize>(OutFile { path, format }: &OutFile, rows: &[R]) -> Result<()> {
-    let bytes = match format {
-        Format::Delimited(delimiter) => delimited(rows, *delimiter)?,
-        Format::Json => {
-            let mut bytes = serde_json::to_vec_pretty(rows).context("cannot write JSON")?;
-            bytes.push(b'\n');
-            bytes
-        }
-    };
-    write_whole(path, &bytes).map_err(|error| cannot_write(path, error))
-}
-
-/// Rows as delimited text. An infinite number is an empty field, like the `null` of JSON.
-fn delimited<R: Serialize>(rows: &[R], delimiter: u8) -> Result<Vec<u8>> {
-    let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
-    for row in rows {
-        writer.serialize(row).context("cannot write a row")?;
-    }
-    writer.into_inner().map_err(|error| anyhow::anyhow!("cannot write a row: {error}"))
-}
-
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = WholeFile::create(path)?;
-    file.write_all(bytes)?;
-    file.finish()
 }
 
 /// Says where a file went, to people: stderr, so that stdout stays data.

@@ -29,7 +29,8 @@ fn json(arguments: &[&str]) -> Value {
 #[track_caller]
 fn near(value: &Value, expected: f64) {
     let value = value.as_f64().unwrap();
-    assert!((value - expected).abs() <= 1e-12 * expected.abs(), "{value} is not {expected}");
+    // What the tables of the solver hold.
+    assert!((value - expected).abs() <= 1e-9 * expected.abs(), "{value} is not {expected}");
 }
 
 /// The plan of the example, from the library.
@@ -46,7 +47,7 @@ fn plan_as_json_has_all_digits() {
     assert_eq!(report["objective"], "freshness");
     assert_eq!(report["order"], "random");
     assert_eq!(report["allocation"], "optimal");
-    assert_eq!(report["given_up"], 1);
+    assert_eq!(report["given_up"], 1.0);
     near(&report["price_days"], plan.price().unwrap() / Unit::Day.seconds());
     near(&report["allocations"][2]["freshness"], plan.totals().freshness);
     assert_eq!(report["allocations"][2]["age_days"], Value::Null, "JSON has no infinity");
@@ -54,10 +55,12 @@ fn plan_as_json_has_all_digits() {
     for (row, entry) in report["pages"].as_array().unwrap().iter().zip(plan.entries()) {
         near(&row["frequency_per_day"], entry.frequency.per_day());
         near(&row["freshness"], entry.freshness);
-        assert_eq!(row["age_days"].as_f64(), Some(entry.age.days()).filter(|days| days.is_finite()));
+        match row["age_days"].as_f64() {
+            Some(_) => near(&row["age_days"], entry.age.days()),
+            None => assert!(entry.age.days().is_infinite()),
+        }
     }
     assert_eq!(report["pages"][4]["reason"], "given up");
-    near(&report["pages"][4]["worth"], 0.2);
     assert_eq!(report["pages"][4]["period_days"], Value::Null);
 }
 
@@ -177,14 +180,11 @@ fn out_writes_the_format_of_its_ending() {
         assert!(said.contains("optimal") && !said.contains("e1 "), "the table goes to the file: {said}");
         let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_path(&path).unwrap();
         let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
-        assert_eq!(
-            header.join(" "),
-            "page rate_per_day weight cost frequency_per_day period_days freshness age_days reason worth"
-        );
+        assert_eq!(header.join(" "), "page frequency_per_day period_days price_days freshness age_days reason");
         for (record, entry) in reader.records().zip(plan.entries()) {
             let record = record.unwrap();
-            assert!((record[4].parse::<f64>().unwrap() - entry.frequency.per_day()).abs() < 1e-12);
-            assert_eq!(record[5].is_empty(), entry.frequency.per_day() == 0.0);
+            assert!((record[1].parse::<f64>().unwrap() - entry.frequency.per_day()).abs() < 1e-9);
+            assert_eq!(record[2].is_empty(), entry.frequency.per_day() == 0.0);
         }
     }
     let path = directory.path().join("income.json");

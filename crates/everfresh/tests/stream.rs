@@ -1,7 +1,8 @@
 //! The streaming solver equals the exact one under every kind of constraint, whatever the number of threads, and every page
 //! of its plans satisfies the conditions of Karush, Kuhn and Tucker.
 
-#![allow(clippy::unwrap_used)]
+// Counts in these tables are small whole numbers.
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
 use everfresh::plan::Reason;
 use everfresh::plan::stream::{Columns, Limits, Outcome, Outlook, Solution, plan};
@@ -50,9 +51,9 @@ fn power(range: std::ops::Range<f64>) -> impl Strategy<Value = f64> {
 fn table(most: usize, bounded: bool) -> impl Strategy<Value = Table> {
     let zero_or = |range| prop_oneof![1 => Just(0.0), 9 => power(range)];
     let min = if bounded { prop_oneof![Just(0.0), power(-2.0..2.0)].boxed() } else { Just(0.0).boxed() };
-    let slack = if bounded { prop_oneof![Just(f64::INFINITY), power(0.0..4.0)].boxed() } else { Just(f64::INFINITY).boxed() };
-    let page =
-        (zero_or(-6.0..3.0), zero_or(-3.0..3.0), power(-2.0..2.0), 1u8..5, min, slack, 0u32..4);
+    let slack =
+        if bounded { prop_oneof![Just(f64::INFINITY), power(0.0..4.0)].boxed() } else { Just(f64::INFINITY).boxed() };
+    let page = (zero_or(-6.0..3.0), zero_or(-3.0..3.0), power(-2.0..2.0), 1u8..5, min, slack, 0u32..4);
     prop::collection::vec(page, 1..most).prop_map(|pages| {
         let mut table = Table::default();
         for (rate, weight, cost, count, min, slack, host) in pages {
@@ -341,7 +342,9 @@ fn outlooks_foretell_plans() {
     let min_period: Vec<f64> = (0..2_000).map(|i| if i % 5 == 0 { 0.5 } else { 0.0 }).collect();
     for min_period in [None, Some(min_period.as_slice())] {
         let columns = Columns { weight: Some(&weight), min_period, ..Columns::new(&rate) };
-        for (objective, order) in Objective::ALL.into_iter().flat_map(|objective| Order::ALL.map(|order| (objective, order))) {
+        for (objective, order) in
+            Objective::ALL.into_iter().flat_map(|objective| Order::ALL.map(|order| (objective, order)))
+        {
             let outlook = Outlook::of(&columns, order, objective).unwrap();
             for budget in [3.0, 300.0, 2e3] {
                 let point = outlook.at_budget(budget).unwrap();
@@ -362,6 +365,26 @@ fn outlooks_foretell_plans() {
                 let slope = (more.value - point.value).abs() / (0.01 * budget);
                 assert!((slope / point.gain - 1.0).abs() < 0.02, "{objective:?} {slope} {point:?}");
             }
+        }
+    }
+    // So many that they are not kept one by one.
+    let rate = many_rates(100_000);
+    let columns = Columns::new(&rate);
+    for objective in Objective::ALL {
+        let outlook = Outlook::of(&columns, Order::Fixed, objective).unwrap();
+        for budget in [1e3, 1e5] {
+            let terms = terms(objective, budget);
+            let limits = Limits::default();
+            let solution = Solution::of(&columns, terms, &limits).unwrap();
+            let totals = solution.tally(columns).totals();
+            let point = outlook.at_budget(budget).unwrap();
+            let value = match objective {
+                Objective::Freshness => totals.freshness,
+                Objective::Age => totals.age.seconds(),
+                Objective::Harmonic => totals.harmonic,
+            };
+            assert!((point.value / value - 1.0).abs() < 1e-5, "{objective:?} {point:?} {value}");
+            assert!((point.price / solution.price() - 1.0).abs() < 1e-3, "{objective:?} {point:?}");
         }
     }
     let slow = [1.0];

@@ -40,17 +40,15 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     if args.output.json && args.output.out.as_deref() == Some(Path::new("-")) {
         bail!("--json and --out - both want stdout");
     }
+    args.output.out.as_deref().map(table::check_ending).transpose()?;
+    args.plot.as_deref().map(chart::check_ending).transpose()?;
     let price = price(args)?;
     let input = open(args)?;
     let with_hosts = args.host_cap.is_some() || args.host_caps.is_some();
     let pages = FilePages::new(&input, with_hosts)?;
     let limits = limits(args, &pages)?;
-    let terms = Terms {
-        objective: args.objective.into(),
-        order: args.order.into(),
-        allocation: args.allocation.into(),
-        price,
-    };
+    let terms =
+        Terms { objective: args.objective.into(), order: args.order.into(), allocation: args.allocation.into(), price };
     let solutions = solve(&pages, terms, &limits).map_err(|error| in_context(error, &input, &pages))?;
     let chosen = Allocation::ALL.iter().position(|allocation| *allocation == terms.allocation).unwrap_or(0);
     pages.call_pass("planning");

@@ -14,7 +14,7 @@ use everfresh::plan::stream::{Answer, Columns, Solution, Tally};
 use super::{FilePages, out_table};
 use crate::args::PlanArgs;
 use crate::chart::Cloud;
-use crate::output::{self, count};
+use crate::output;
 use crate::progress::ProgressLine;
 use crate::table::{self, Batch, Encoded, Encoder};
 
@@ -107,10 +107,7 @@ impl Applied {
         drop(line);
         if let Some(out) = out {
             let rows = out.finish()?;
-            let path = args.output.out.as_deref().unwrap_or(Path::new("-"));
-            if path != Path::new("-") {
-                output::say(&format!("{} written to {}", count(rows as f64, "page"), path.display()));
-            }
+            table::say_written(args.output.out.as_deref().unwrap_or(Path::new("-")), rows);
         }
         Ok(applied)
     }
@@ -229,7 +226,13 @@ struct Made {
 impl Made {
     fn with_room(rows: usize) -> Made {
         let column = || Vec::with_capacity(rows);
-        Made { frequency: column(), price: column(), freshness: column(), age: column(), reason: Vec::with_capacity(rows) }
+        Made {
+            frequency: column(),
+            price: column(),
+            freshness: column(),
+            age: column(),
+            reason: Vec::with_capacity(rows),
+        }
     }
 
     #[inline]
@@ -244,21 +247,24 @@ impl Made {
     fn batch(self, schema: &SchemaRef, batch: &Batch, counts: Option<&[f64]>, price_unit: f64) -> Result<RecordBatch> {
         const DAY: f64 = 86_400.0;
         let column = |values: Vec<f64>| -> ArrayRef { Arc::new(Float64Array::from(values)) };
-        let scaled = |mut values: Vec<f64>, factor: f64| {
-            values.iter_mut().for_each(|value| *value *= factor);
+        let per = |mut values: Vec<f64>, unit: f64| {
+            for value in &mut values {
+                *value /= unit;
+            }
             column(values)
         };
         let period = self.frequency.iter().map(|frequency| (frequency * DAY).recip()).collect();
+        let frequency = self.frequency.iter().map(|frequency| frequency * DAY).collect();
         let words = Arc::new(StringArray::from(REASONS.to_vec()));
         let reasons = DictionaryArray::<UInt8Type>::try_new(UInt8Array::from(self.reason), words)?;
         let mut columns: Vec<ArrayRef> = vec![Arc::clone(batch.key.as_ref().context("no names were read")?)];
         columns.extend(counts.map(|counts| column(counts.to_vec())));
         columns.extend([
-            scaled(self.frequency, DAY),
+            column(frequency),
             column(period),
-            scaled(self.price, price_unit.recip()),
+            per(self.price, price_unit),
             column(self.freshness),
-            scaled(self.age, DAY.recip()),
+            per(self.age, DAY),
         ]);
         columns.push(Arc::new(reasons));
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)

@@ -208,7 +208,8 @@ impl Planned<'_> {
         if floor == 0.0 {
             return String::new();
         }
-        let period = Period::of(floor.recip(), Unit::Second).map_or_else(|_| number(floor), |period| period.to_string());
+        let period =
+            Period::of(floor.recip(), Unit::Second).map_or_else(|_| number(floor), |period| period.to_string());
         format!("floor: every page with weight is visited at least once in {period}\n")
     }
 

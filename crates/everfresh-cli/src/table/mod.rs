@@ -29,7 +29,7 @@ use arrow_schema::{DataType, SchemaRef};
 
 use columns::Places;
 pub(crate) use columns::{Columns, Wanted};
-pub(crate) use out::{Encoded, Encoder, OutTable, json_objects};
+pub(crate) use out::{Encoded, Encoder, OutTable, check_ending, json_objects, say_written, write_whole};
 pub(crate) use quantity::Quantity;
 use source::{Kind, Source};
 

@@ -159,6 +159,8 @@ fn what_is_written_is_read_in_every_format() {
         assert_eq!(sum, rows.iter().map(|row| row.2).sum::<f64>(), "{name}");
         assert!(input.has(0) && input.has(1) && !input.has(2));
         let sample = input.sample().unwrap();
+        let (sample, share) = sample;
+        assert!(share > 0.0 && share <= 1.0, "{share}");
         assert!(sample.iter().all(|batch| batch.rows > 0 && batch.key.is_none()) && !sample.is_empty());
     }
     assert_eq!(place.left().len(), 9, "nothing else stays: {:?}", place.left());

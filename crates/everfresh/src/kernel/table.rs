@@ -204,8 +204,7 @@ mod tests {
             worst = worst.max(error);
         }
         assert!(worst < 1e-9, "{order:?} {objective:?}: {worst:e}");
-        for y in
-            (-80..80).map(|i| (f64::from(i) + 0.37).exp2()).filter(|y| *y < objective.ceiling()).chain([0.7, 0.99])
+        for y in (-80..80).map(|i| (f64::from(i) + 0.37).exp2()).filter(|y| *y < objective.ceiling()).chain([0.7, 0.99])
         {
             let exact = order.ratio_at_utility(objective, y);
             let fall = exact.recip() / order.utility_elasticity(objective, exact);

@@ -164,9 +164,14 @@ impl Blend {
         if price.is_infinite() || (spending(price).0 / budget - 1.0).abs() < 1e-14 {
             return Blend::at(price);
         }
-        let (low, high) = neighbours(price, |price| spending(price).0 >= budget);
-        let (most, least) = (spending(low).0, spending(high).0);
-        Blend { price, low, high, share: (budget - least) / (most - least) }
+        Blend::around(price, budget, |price| spending(price).0)
+    }
+
+    /// The two prices next to `price` between which something that falls with the price reaches a target, and their shares.
+    pub(crate) fn around(price: f64, target: f64, value: impl Fn(f64) -> f64) -> Self {
+        let (low, high) = neighbours(price, |price| value(price) >= target);
+        let (most, least) = (value(low), value(high));
+        Blend { price, low, high, share: (target - least) / (most - least) }
     }
 
     /// Not all can be spent: the price is 0, and the pages answer as to 1, each at its upper bound.

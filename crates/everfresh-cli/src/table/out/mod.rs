@@ -16,7 +16,7 @@ use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::interrupt;
-use crate::output::{ReaderGone, cannot_write};
+use crate::output::{self, ReaderGone, cannot_write};
 use crate::whole::WholeFile;
 use parquet_out::Factories;
 use text_out::{Style, TextFormat};
@@ -175,6 +175,28 @@ impl Encoder {
             Encoder::Arrow { unpack: Some(schema) } => Form::Arrow(arrow_out::unpacked(batch, schema)?),
         };
         Ok(Encoded { rows, form })
+    }
+}
+
+/// Is there a format for the ending of this name?
+pub(crate) fn check_ending(path: &Path) -> Result<()> {
+    asked(path).map(drop)
+}
+
+/// Writes a table that is one batch, and says so.
+pub(crate) fn write_whole(path: &Path, batch: &RecordBatch) -> Result<()> {
+    let mut table = OutTable::create(path, &batch.schema())?;
+    let encoded = table.encoder().encode(batch)?;
+    table.append(encoded)?;
+    let rows = table.finish()?;
+    say_written(path, rows);
+    Ok(())
+}
+
+/// Says where a table went; one on stdout speaks for itself.
+pub(crate) fn say_written(path: &Path, rows: u64) {
+    if path != Path::new("-") {
+        output::say(&format!("{} written to {}", output::count(rows as f64, "page"), path.display()));
     }
 }
 

@@ -81,9 +81,9 @@ impl<'a> Columns<'a> {
         let numbers = [self.weight, self.cost, self.count, self.min_period, self.max_period];
         let lengths = numbers.into_iter().flatten().map(<[f64]>::len).chain(self.host.map(<[u32]>::len));
         match lengths.into_iter().find(|other| *other != n) {
-            Some(other) => Err(Error::Inconsistent(format!(
-                "columns must be of one length, got {n} rates and {other} others"
-            ))),
+            Some(other) => {
+                Err(Error::Inconsistent(format!("columns must be of one length, got {n} rates and {other} others")))
+            }
             None => Ok(self),
         }
     }
@@ -105,9 +105,7 @@ impl<'a> Columns<'a> {
     /// The chunks, each with the place of its first page.
     fn chunks(self) -> impl IndexedParallelIterator<Item = (usize, Columns<'a>)> {
         let n = self.len();
-        (0..n.div_ceil(CHUNK))
-            .into_par_iter()
-            .map(move |i| (i * CHUNK, self.part(i * CHUNK, n.min((i + 1) * CHUNK))))
+        (0..n.div_ceil(CHUNK)).into_par_iter().map(move |i| (i * CHUNK, self.part(i * CHUNK, n.min((i + 1) * CHUNK))))
     }
 
     /// Fills a column chunk by chunk, and returns the sums of what `fill` returns, in order.

@@ -150,7 +150,8 @@ impl Gathered {
         window: Window,
     ) -> Result<Gathered, P::Error> {
         let mut whole = Gathered::new();
-        pages.scan(&|chunk| Gathered::of_chunk(chunk, rule, bounds, window), &mut |part: Gathered| whole.merge(part))?;
+        pages
+            .scan(&|chunk| Gathered::of_chunk(chunk, rule, bounds, window), &mut |part: Gathered| whole.merge(part))?;
         whole.unite_equal();
         Ok(whole)
     }

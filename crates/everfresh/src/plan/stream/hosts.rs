@@ -86,13 +86,7 @@ impl Loads {
         Ok(loads)
     }
 
-    fn add<R: Rule>(
-        &self,
-        chunk: Columns<'_>,
-        rule: R,
-        bounds: &Bounds<'_>,
-        lowest: f64,
-    ) -> Result<(), BadPage> {
+    fn add<R: Rule>(&self, chunk: Columns<'_>, rule: R, bounds: &Bounds<'_>, lowest: f64) -> Result<(), BadPage> {
         for i in 0..chunk.len() {
             let page = chunk.one(i);
             let Some(cap) = bounds.hosts.caps.get(page.host as usize) else {
@@ -147,7 +141,13 @@ pub(super) fn settle<R: Rule, P: Pages>(
             prices.push(settle_giant(pages, rule, bounds, *first)?);
         } else {
             let mut sum = 0;
-            together = rest.iter().take_while(|(_, rows)| { sum += rows; sum <= TOGETHER }).count();
+            together = rest
+                .iter()
+                .take_while(|(_, rows)| {
+                    sum += rows;
+                    sum <= TOGETHER
+                })
+                .count();
             prices.extend(settle_some(pages, rule, bounds, &rest[..together])?);
         }
         rest = &rest[together..];
@@ -241,12 +241,7 @@ fn all_is_promised(host: u32, cap: f64, promised: f64, lowest: f64) -> crate::er
 }
 
 /// The price of one host that is too large to be held: like a plan of its own with its cap as the budget.
-fn settle_giant<R: Rule, P: Pages>(
-    pages: &P,
-    rule: R,
-    bounds: &Bounds<'_>,
-    host: u32,
-) -> Result<HostPrice, P::Error> {
+fn settle_giant<R: Rule, P: Pages>(pages: &P, rule: R, bounds: &Bounds<'_>, host: u32) -> Result<HostPrice, P::Error> {
     let cap = bounds.hosts.caps[host as usize];
     let only = Only { pages, host };
     let whole = Gathered::of(&only, rule, bounds, Window::around(1.0))?;
@@ -297,11 +292,7 @@ impl Chosen {
         let rows: Vec<usize> = (0..chunk.len()).filter(|i| chunk.host_of(*i) == host).collect();
         let pick = |column: &[f64]| rows.iter().map(|i| column[*i]).collect::<Vec<f64>>();
         let others = [chunk.weight, chunk.cost, chunk.count, chunk.min_period, chunk.max_period];
-        Chosen {
-            rate: pick(chunk.rate),
-            others: others.map(|column| column.map(pick)),
-            host: vec![host; rows.len()],
-        }
+        Chosen { rate: pick(chunk.rate), others: others.map(|column| column.map(pick)), host: vec![host; rows.len()] }
     }
 
     fn columns(&self) -> Columns<'_> {

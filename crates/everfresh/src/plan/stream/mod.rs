@@ -449,7 +449,7 @@ impl Search {
         }
         let inside = next > self.low && next < self.high && next > f64::MIN_POSITIVE;
         // Estimates that lead nowhere are left for halving, or for ever longer leaps where one side is open.
-        self.price = if inside && self.passes % 4 != 0 {
+        self.price = if inside && !self.passes.is_multiple_of(4) {
             next
         } else if self.low > 0.0 && self.high.is_finite() {
             self.low.sqrt() * self.high.sqrt()

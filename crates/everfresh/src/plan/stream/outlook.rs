@@ -12,6 +12,7 @@ use crate::error::{Error, Result, magnitude, within};
 use crate::kernel::Reciprocal;
 use crate::numeric::{Evaluation, Sum, solve};
 use crate::order::{Objective, Order};
+use crate::plan::price::Blend;
 use std::ops::Bound;
 
 /// What the optimal plan of some pages gives, for every price and every budget.
@@ -55,6 +56,9 @@ pub struct Point {
     pub gain: f64,
 }
 
+/// So few pages are kept one by one in any case: their histogram would have a page or none in each bucket.
+const FEW: usize = 1 << 16;
+
 /// Pages that an outlook keeps one by one.
 const MOST_BOUND: usize = 1 << 24;
 
@@ -74,13 +78,13 @@ impl Outlook {
     ///
     /// A page that is not legal; no weight; more than 16 million pages with bounds.
     pub fn of<P: Pages>(pages: &P, order: Order, objective: Objective) -> std::result::Result<Outlook, P::Error> {
-        let base = middle(pages, order, objective)?;
+        let (base, is_few) = middle(pages, order, objective)?;
         let mut histogram = Histogram::new();
         let mut bound = Vec::new();
         let [mut idle, mut weight, mut changing] = [Sum::default(); 3];
         let rule = move |chunk: Columns<'_>| match objective.time_power() {
-            2 => Part::of::<true>(chunk, order, objective, base),
-            _ => Part::of::<false>(chunk, order, objective, base),
+            2 => Part::of::<true>(chunk, order, objective, base, is_few),
+            _ => Part::of::<false>(chunk, order, objective, base, is_few),
         };
         pages.scan(&rule, &mut |part: Part| {
             histogram.merge(&part.histogram);
@@ -125,9 +129,17 @@ impl Outlook {
         if budget < least {
             return Err(Error::Infeasible { needed_per_second: least, budget_per_second: budget });
         }
-        Ok(self.at_price(self.search(budget.recip(), |spending, _, fall| {
-            Evaluation { value: spending.recip(), elasticity: fall / spending }
-        })))
+        let blend = Blend::spending(budget, self.base, |price| {
+            let (spending, _, fall) = self.sums(price);
+            (spending, fall)
+        });
+        Ok(self.at(&blend))
+    }
+
+    fn at(&self, blend: &Blend) -> Point {
+        let mix = |value: fn(Point) -> f64| blend.mix(|price| value(self.at_price(price)));
+        let (spending, value) = (mix(|point| point.spending), mix(|point| point.value));
+        Point { price: blend.price, spending, value, gain: blend.price / self.weight }
     }
 
     /// The least budget whose plan gives a mean of the objective: freshness of at least `value`, age in seconds or harmonic
@@ -145,13 +157,20 @@ impl Outlook {
             Objective::Harmonic => magnitude("harmonic penalty", value)?,
         };
         let target = divergence * self.weight;
-        let price = self.search(target, |_, divergence, fall| {
-            // One visit more gains the price: so much less divergence per ln price.
-            Evaluation { value: divergence.0, elasticity: divergence.1 * fall / divergence.0 }
+        let price = solve(target, self.base, |price| {
+            let (_, divergence, fall) = self.sums(price);
+            // One visit more gains the price: so much more divergence per ln price.
+            Evaluation { value: divergence, elasticity: price * fall / divergence }
         });
-        let point = self.at_price(price);
-        let reached = self.sums(price).1 <= target * (1.0 + 1e-6);
-        if reached { Ok(point) } else { Err(self.out_of_reach(value, point.value)) }
+        let price = price.clamp(1e-60 * self.base, 1e60 * self.base);
+        let divergence = |price: f64| self.sums(price).1;
+        if divergence(price / 2.0) > target {
+            return Err(self.out_of_reach(value, self.at_price(price).value));
+        }
+        // Where a page is given up between two prices, none between them does.
+        let is_exact = (divergence(price) / target - 1.0).abs() < 1e-12;
+        let blend = if is_exact { Blend::at(price) } else { Blend::around(price, -target, |price| -divergence(price)) };
+        Ok(self.at(&blend))
     }
 
     fn out_of_reach(&self, value: f64, best: f64) -> Error {
@@ -161,15 +180,6 @@ impl Outlook {
             Objective::Harmonic => "harmonic penalty",
         };
         Error::Inconsistent(format!("{what} {value} is out of reach: the minimum periods allow {best} at best"))
-    }
-
-    /// The price at which a function of (spending, (divergence, price), fall of spending per ln price) reaches a target.
-    fn search(&self, target: f64, function: impl Fn(f64, (f64, f64), f64) -> Evaluation) -> f64 {
-        let price = solve(target, self.base, |price| {
-            let (spending, divergence, fall) = self.sums(price);
-            function(spending, (divergence, price), fall)
-        });
-        price.clamp(1e-60 * self.base, 1e60 * self.base)
     }
 
     /// Spending, weighted divergence, and how much less is spent per ln price.
@@ -208,10 +218,12 @@ impl Outlook {
     }
 }
 
-/// About the price at which pages are visited as often as they change: the geometric mean over a sample.
-fn middle<P: Pages>(pages: &P, order: Order, objective: Objective) -> std::result::Result<f64, P::Error> {
-    let (mut logs, mut n) = (0.0, 0.0);
-    pages.sample(&mut |chunk| {
+/// About the price at which pages are visited as often as they change, the geometric mean over a sample; and whether there are
+/// few pages.
+fn middle<P: Pages>(pages: &P, order: Order, objective: Objective) -> std::result::Result<(f64, bool), P::Error> {
+    let (mut logs, mut n, mut seen) = (0.0, 0.0, 0);
+    let share = pages.sample(&mut |chunk| {
+        seen += chunk.len();
         for page in (0..chunk.len()).map(|i| chunk.one(i)).filter(One::is_legal) {
             if page.rate > 0.0 && page.weight > 0.0 {
                 logs += resistance(&page, order, objective).ln();
@@ -219,7 +231,7 @@ fn middle<P: Pages>(pages: &P, order: Order, objective: Objective) -> std::resul
             }
         }
     })?;
-    Ok(if n > 0.0 { (-logs / n).exp() } else { 1.0 })
+    Ok((if n > 0.0 { (-logs / n).exp() } else { 1.0 }, share == 1.0 && seen <= FEW))
 }
 
 fn resistance(page: &One, order: Order, objective: Objective) -> f64 {
@@ -237,10 +249,10 @@ impl Part {
         order: Order,
         objective: Objective,
         base: f64,
+        is_few: bool,
     ) -> std::result::Result<Part, BadPage> {
         let rule = Optimal::<SQUARED> { table: Reciprocal::of(order, objective), cliff: objective.ceiling() };
-        let mut part =
-            Part { histogram: Histogram::new(), bound: Vec::new(), idle: 0.0, weight: 0.0, changing: 0.0 };
+        let mut part = Part { histogram: Histogram::new(), bound: Vec::new(), idle: 0.0, weight: 0.0, changing: 0.0 };
         for i in 0..chunk.len() {
             let page = chunk.one(i);
             if !page.is_legal() {
@@ -254,7 +266,7 @@ impl Part {
             part.changing += page.count * page.weight;
             let (scale, y) = rule.place(&page);
             let mass = page.count * page.cost * scale;
-            let is_bound = page.promise > 0.0 || page.most < f64::INFINITY;
+            let is_bound = is_few || page.promise > 0.0 || page.most < f64::INFINITY;
             if is_bound || !part.histogram.add(base * y, mass) {
                 part.bound.push(Kinked { mass, x: y, low: page.promise / scale, high: page.most / scale });
             }

@@ -162,10 +162,10 @@ impl Reciprocal {
     /// foreseen.
     #[inline(always)]
     fn locate(&self, y: f64) -> (u64, &[f64; 4], f64) {
-        let upper = y >= self.split;
-        let x = if upper { 1.0 - y } else { y };
-        let base = if upper { self.high_base } else { self.low_base };
-        let bits = x.to_bits();
+        // All ones in the upper half: positive numbers are ordered like their bits. A choice would become a branch.
+        let upper = 0u64.wrapping_sub(u64::from(y.to_bits() >= self.split.to_bits()));
+        let base = self.high_base & upper | self.low_base & !upper;
+        let bits = (1.0 - y).to_bits() & upper | y.to_bits() & !upper;
         let last = self.cubics.len() - 1;
         // From the ceiling up, 1 - y is zero or has a sign: an address beyond the end, which the last cubic serves.
         let address = (bits >> SHIFT).wrapping_sub(base).min(last as u64);

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::columns::{BLOCK, BadPage, Columns, One, Pages};
 use super::histogram::{Filled, Histogram};
 use super::hosts::Hosts;
@@ -79,8 +81,18 @@ impl Kinked {
     }
 }
 
-/// What a list of pages spends at a price, and how much less of it per ln price.
+/// What a list of pages spends at a price, and how much less of it per ln price. Long lists are summed in parallel, in parts
+/// that do not depend on the number of threads.
 pub(super) fn spending_of<R: Rule>(pages: &[Kinked], rule: R, price: f64) -> (f64, f64) {
+    const PART: usize = 1 << 14;
+    if pages.len() <= PART {
+        return spending_of_part(pages, rule, price);
+    }
+    let parts: Vec<(f64, f64)> = pages.par_chunks(PART).map(|part| spending_of_part(part, rule, price)).collect();
+    parts.into_iter().fold((0.0, 0.0), |(spent, fall), part| (spent + part.0, fall + part.1))
+}
+
+fn spending_of_part<R: Rule>(pages: &[Kinked], rule: R, price: f64) -> (f64, f64) {
     let (mut spent, mut falls) = (Sum::default(), 0.0);
     for page in pages {
         let (spending, fall) = page.spending(rule, price);
@@ -119,14 +131,50 @@ pub(super) fn guess<R: Rule>(rule: R, budget: f64, pages: &[Kinked]) -> f64 {
 /// stay at a bound: their spending is a number. The few that are about to be given up, or reach a bound within the
 /// window, are kept one by one.
 pub(super) struct Gathered {
-    histogram: Histogram<6, 10>,
+    histogram: Demand,
     kinked: Vec<Kinked>,
+    /// Are there so many of these that there may be equal ones?
+    is_crowded: bool,
     fixed: Sum,
     /// What the maximum periods and the floor cost.
     pub promised: Sum,
     /// Could any page be visited more often at a lower price?
     pub wanting: bool,
 }
+
+/// A block of pages on its way into the histogram. One loop for each step: the compiler makes vector instructions of the first
+/// ones, and the others have no branches that cannot be foreseen.
+struct Block {
+    cliff: Range<f64>,
+    xs: [f64; BLOCK],
+    at: [(u64, f64); BLOCK],
+    kinked: [usize; BLOCK],
+}
+
+impl Block {
+    fn new(cliff: Range<f64>) -> Self {
+        Block { cliff, xs: [0.0; BLOCK], at: [(0, 0.0); BLOCK], kinked: [0; BLOCK] }
+    }
+
+    /// Finds the buckets of the first pages, and lists those that belong into none: so many.
+    #[inline(always)]
+    fn sort_out(&mut self, pages: usize) -> usize {
+        for (at, x) in self.at.iter_mut().zip(&self.xs) {
+            *at = Demand::address(*x);
+        }
+        let mut found = 0;
+        for (i, ((address, _), x)) in self.at[..pages].iter_mut().zip(&self.xs).enumerate() {
+            let is_kinked = self.cliff.contains(x) | (*address == Demand::NOWHERE);
+            *address |= u64::from(is_kinked) << 63;
+            self.kinked[found] = i;
+            found += usize::from(is_kinked);
+        }
+        found
+    }
+}
+
+/// Buckets per binade as powers of two, elsewhere and around the cliff.
+type Demand = Histogram<6, 10>;
 
 /// Cubics on the fine stretch of the histogram are good so far from the cliff.
 const EDGE: f64 = 1.0 / 64.0;
@@ -136,6 +184,7 @@ impl Gathered {
         Gathered {
             histogram: Histogram::new(),
             kinked: Vec::new(),
+            is_crowded: false,
             fixed: Sum::default(),
             promised: Sum::default(),
             wanting: false,
@@ -152,7 +201,9 @@ impl Gathered {
         let mut whole = Gathered::new();
         pages
             .scan(&|chunk| Gathered::of_chunk(chunk, rule, bounds, window), &mut |part: Gathered| whole.merge(part))?;
-        whole.unite_equal();
+        if whole.is_crowded {
+            whole.unite_equal();
+        }
         Ok(whole)
     }
 
@@ -168,7 +219,11 @@ impl Gathered {
         } else {
             gathered.add(chunk, rule, bounds, window)?;
         }
-        gathered.unite_equal();
+        // A few are not worth the sorting; blocks of equal pages are many.
+        gathered.is_crowded = gathered.kinked.len() > chunk.len() / 16;
+        if gathered.is_crowded {
+            gathered.unite_equal();
+        }
         Ok(gathered)
     }
 
@@ -180,19 +235,20 @@ impl Gathered {
         bounds: &Bounds<'_>,
         window: Window,
     ) -> Result<(), BadPage> {
-        let cliff = window.cliff(rule);
-        let mut xs = [0.0; BLOCK];
+        let mut block = Block::new(window.cliff(rule));
         for start in (0..chunk.len()).step_by(BLOCK) {
-            let block = chunk.part(start, chunk.len().min(start + BLOCK));
-            if !block.resistances(rule, window.base, 1.0, &mut xs) {
-                self.add(block, rule, bounds, window).map_err(|(place, error)| (start + place, error))?;
+            let part = chunk.part(start, chunk.len().min(start + BLOCK));
+            if !part.resistances(rule, window.base, 1.0, &mut block.xs) {
+                self.add(part, rule, bounds, window).map_err(|(place, error)| (start + place, error))?;
                 continue;
             }
-            for (rate, &x) in block.rate.iter().zip(&xs) {
-                let (mass, _) = rule.place(&One::plain(*rate, 1.0));
-                if cliff.contains(&x) || !self.histogram.add(x, mass) {
-                    self.kinked.push(Kinked { mass, x, low: 0.0, high: f64::INFINITY });
-                }
+            let mass = |i: usize| rule.place(&One::plain(part.rate[i], 1.0)).0;
+            let kinked = block.sort_out(part.len());
+            for i in &block.kinked[..kinked] {
+                self.kinked.push(Kinked { mass: mass(*i), x: block.xs[*i], low: 0.0, high: f64::INFINITY });
+            }
+            for (i, at) in block.at[..part.len()].iter().enumerate() {
+                self.histogram.add_at(*at, mass(i));
             }
         }
         Ok(())
@@ -246,6 +302,7 @@ impl Gathered {
     fn merge(&mut self, part: Gathered) {
         self.histogram.merge(&part.histogram);
         self.kinked.extend(part.kinked);
+        self.is_crowded |= part.is_crowded;
         self.fixed.add(part.fixed.value());
         self.promised.add(part.promised.value());
         self.wanting |= part.wanting;

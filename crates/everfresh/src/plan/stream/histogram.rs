@@ -29,37 +29,53 @@ impl<const COARSE: u32, const FINE: u32> Histogram<COARSE, FINE> {
     const COARSE_LEN: usize = (2 * REACH) << COARSE;
     const LEN: usize = Self::COARSE_LEN + (2 << FINE);
 
+    /// The bucket behind all others takes what counts for nothing.
+    pub(crate) const NOWHERE: u64 = Self::LEN as u64;
+
     pub(crate) fn new() -> Self {
-        Histogram { buckets: vec![[0.0; 4]; Self::LEN] }
+        Histogram { buckets: vec![[0.0; 4]; Self::LEN + 1] }
     }
 
-    /// Adds a mass at x; says no where x is out of reach.
+    /// The bucket of x, or the one for nothing if x is out of reach, and the place in it, from 0 to 1.
     ///
-    /// No branch but that one: whether a page lies on the fine stretch cannot be foreseen.
+    /// No branch: whether a page lies on the fine stretch cannot be foreseen, and a loop over pages becomes vector
+    /// instructions.
     #[inline(always)]
-    pub(crate) fn add(&mut self, x: f64, mass: f64) -> bool {
+    pub(crate) fn address(x: f64) -> (u64, f64) {
         let bits = x.to_bits();
-        let is_fine = (FINE_FROM..FINE_TO).contains(&x);
-        let coarse = (bits >> (52 - COARSE)).wrapping_sub(LOWEST >> (52 - COARSE));
+        // All ones where it is true; written as arithmetic, since a choice becomes a branch.
+        let mask = |is: bool| 0u64.wrapping_sub(u64::from(is));
+        let is_fine = mask(bits.wrapping_sub(FINE_FROM.to_bits()) < FINE_TO.to_bits() - FINE_FROM.to_bits());
+        let coarse = (bits >> (52 - COARSE)).wrapping_sub(LOWEST >> (52 - COARSE)).min(Self::NOWHERE);
         let fine = (bits >> (52 - FINE))
             .wrapping_sub((FINE_FROM.to_bits() >> (52 - FINE)).wrapping_sub(Self::COARSE_LEN as u64));
-        let address = if is_fine { fine } else { coarse };
-        let behind = if is_fine { bits << FINE } else { bits << COARSE };
-        let reach = if is_fine { Self::LEN } else { Self::COARSE_LEN };
-        let address = usize::try_from(address).unwrap_or(usize::MAX);
-        if address >= reach {
-            return false;
-        }
+        let is_beyond = mask(coarse >= Self::COARSE_LEN as u64);
+        let coarse = coarse & !is_beyond | Self::NOWHERE & is_beyond;
+        let behind = (bits << COARSE) & !is_fine | (bits << FINE) & is_fine;
         // The bits behind the address as a number in 1..2, less one.
         let u = f64::from_bits(behind & MANTISSA | 1f64.to_bits()) - 1.0;
-        let bucket = &mut self.buckets[address];
+        (fine & is_fine | coarse & !is_fine, u)
+    }
+
+    /// Adds a mass at an address.
+    #[inline(always)]
+    pub(crate) fn add_at(&mut self, (address, u): (u64, f64), mass: f64) {
+        let last = self.buckets.len() - 1;
+        let bucket = &mut self.buckets[usize::try_from(address).unwrap_or(last).min(last)];
         let first = mass * u;
         let second = first * u;
         bucket[0] += mass;
         bucket[1] += first;
         bucket[2] += second;
         bucket[3] += second * u;
-        true
+    }
+
+    /// Adds a mass at x; says no where x is out of reach.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, x: f64, mass: f64) -> bool {
+        let at = Self::address(x);
+        self.add_at(at, mass);
+        at.0 != Self::NOWHERE
     }
 
     /// The range of x that a bucket spans.
@@ -83,7 +99,7 @@ impl<const COARSE: u32, const FINE: u32> Histogram<COARSE, FINE> {
     /// The buckets that hold something, ready to be summed over.
     pub(crate) fn filled(&self) -> Filled {
         let nodes = chebyshev_nodes();
-        let buckets = self.buckets.iter().enumerate().filter(|(_, moments)| moments[0] > 0.0);
+        let buckets = self.buckets[..Self::LEN].iter().enumerate().filter(|(_, moments)| moments[0] > 0.0);
         let buckets = buckets.map(|(i, moments)| {
             let (start, end) = Self::span(i);
             (nodes.map(|u| start + u * (end - start)), *moments)

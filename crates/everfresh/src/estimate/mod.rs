@@ -19,17 +19,27 @@
 //! [`poisson`] asks whether changes are Poisson at all. Every estimator passes the suite in [`checks`].
 
 pub mod checks;
+mod drift;
+mod foresight;
 mod gamma;
+mod hierarchy;
 mod last_change;
 mod likelihood;
 mod naive;
 mod ratio;
+mod renewal;
+mod two_rate;
 
+pub use drift::{Drifting, Habits, PageState};
+pub use foresight::{Foresight, foresight};
 pub use gamma::{Evidence, Gamma, Prior};
+pub use hierarchy::{Hierarchy, Population};
 pub use last_change::LastChange;
 pub use likelihood::MaximumLikelihood;
 pub use naive::Naive;
 pub use ratio::Ratio;
+pub use renewal::{Renewal, best_shape};
+pub use two_rate::{TwoRate, TwoRates};
 
 use crate::error::{Error, Result, magnitude};
 use crate::units::{Period, Rate};

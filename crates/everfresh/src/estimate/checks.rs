@@ -117,6 +117,7 @@ fn check_direction<E: Estimator + Clone>(estimator: &E, fresh: &E, name: &str) {
     };
     // What forgets returns to where it began.
     let begun = fresh.estimate().rate.per_second();
+    let begun = if begun > 0.0 { begun } else { rate };
     let quiet = after(Observation::unchanged(Period::raw(mean)));
     assert!(quiet <= rate.max(begun) * (1.0 + 1e-6), "{name}: a quiet visit raised the rate from {rate} to {quiet}");
     let counted = after(Observation::changes(Period::raw(0.1 * mean), 3));

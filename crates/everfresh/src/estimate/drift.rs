@@ -20,7 +20,7 @@ impl Habits {
     /// Evidence counts half after `half_life` (never: for ever); the number of changes in a time varies `dispersion`
     /// (1 to 1000) times as much as a Poisson count would.
     ///
-    /// The dispersion is what `poisson::examine` finds, or `Γ(1+2/k)/Γ(1+1/k)² - 1` for a
+    /// The dispersion is what [`poisson::examine`](super::poisson::examine) finds, or `Γ(1+2/k)/Γ(1+1/k)² - 1` for a
     /// Weibull shape k: 1 for Poisson, 5 for k = 1/2. Evidence and alarms are divided by it: six edits in an hour are then one
     /// burst, not six witnesses.
     pub fn new(half_life: Period, dispersion: f64) -> Result<Habits> {

@@ -1,6 +1,7 @@
 use super::{Estimate, Estimator, Evidence, Gamma, Observation, Prior};
 use crate::error::{Result, within};
 use crate::units::Period;
+use std::f64::consts::LN_2;
 use std::ops::Bound;
 
 /// How the pages of a group change their habits: shared by all of them.
@@ -12,9 +13,6 @@ pub struct Habits {
 
 /// The odds, as a logarithm, from which a new habit is believed: about 3000 to 1.
 const BELIEVED: f64 = 8.0;
-
-/// So many expected or seen changes (times the dispersion) is the recent past.
-const RECENT: f64 = 12.0;
 
 impl Habits {
     /// Evidence counts half after `half_life` (never: for ever); the number of changes in a time varies `dispersion`
@@ -45,34 +43,41 @@ impl Habits {
 
 /// What is remembered of a page whose habits may change: 24 bytes.
 ///
-/// The whole past, half-forgotten; the recent past, of about a dozen changes; and plain counts for people.
+/// The whole past, half-forgotten; the run, the end of it that looks like another habit; and plain counts for people.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PageState {
     past: Evidence,
-    recent: Evidence,
+    run: Evidence,
     visits: u32,
     changes: u32,
 }
 
 impl PageState {
-    /// Takes in what the next visit saw. True when it broke a habit: the past before the recent is then forgotten.
+    /// Takes in what the next visit saw. True when it broke a habit: the past before the run is then forgotten.
     ///
-    /// The detector compares the recent past with the rest, as two Poisson samples: with the rates `λ_1, λ_2` of both and λ
-    /// of both together, `[k_1 ln(λ_1/λ) + k_2 ln(λ_2/λ)] / dispersion` is the evidence for two different rates.
+    /// The run goes on while it is likelier at twice or half the rate of the whole past than at that rate itself, and starts anew
+    /// when it is not (as in Page's CUSUM, with one run for both directions). A new habit is believed when run and rest differ
+    /// as two Poisson samples: with the rates `λ_1, λ_2` of both and λ of both together,
+    /// `[k_1 ln(λ_1/λ) + k_2 ln(λ_2/λ)] / dispersion > 8`.
     pub fn observe(&mut self, prior: &Prior, habits: &Habits, observation: &Observation) -> bool {
         let kept = (-observation.elapsed().seconds() / habits.half_life).exp2();
         let before = self.past.scaled(kept);
         let told = before.scaled(1.0 / habits.dispersion).told_by(prior, observation);
-        // The recent past moves on with every change that was seen or was to be expected.
-        let rate = (prior.alpha() + before.changes()) / (prior.beta().seconds() + before.exposure().seconds());
-        let moved = told.changes().max(rate * told.exposure().seconds());
-        self.recent = self.recent.scaled(kept * (-moved / (RECENT * habits.dispersion)).exp()).plus(told);
         self.past = before.plus(told);
+        self.run = self.run.scaled(kept).plus(told);
         self.visits = self.visits.saturating_add(1);
         self.changes = self.changes.saturating_add(u32::from(observation.has_changed()));
-        let broken = two_rates(self.past, self.recent) > BELIEVED * habits.dispersion;
+        let all = self.past.posterior(*prior);
+        let rate = all.alpha() / all.beta().seconds();
+        let (seen, expected) = (self.run.changes() * LN_2, rate * self.run.exposure().seconds());
+        if seen <= expected && 0.5 * expected <= seen {
+            self.run = Evidence::NONE;
+            return false;
+        }
+        let broken = two_rates(self.run, self.past) > BELIEVED * habits.dispersion;
         if broken {
-            self.past = self.recent;
+            self.past = self.run;
+            self.run = Evidence::NONE;
         }
         broken
     }
@@ -98,17 +103,17 @@ impl PageState {
     }
 }
 
-/// The logarithm of the likelihood ratio for two rates, of the recent past and the rest, against one.
-fn two_rates(past: Evidence, recent: Evidence) -> f64 {
+/// The logarithm of the likelihood ratio for two rates, of a run and of the rest of the past, against one.
+fn two_rates(run: Evidence, past: Evidence) -> f64 {
     let (k, e) = (past.changes(), past.exposure().seconds());
-    let (k1, e1) = (recent.changes().min(k), recent.exposure().seconds().min(e));
-    let (k2, e2) = (k - k1, e - e1);
+    let (k1, e1) = (run.changes().min(k), run.exposure().seconds());
     // k ln(k/e) with its limit at no changes.
-    let part = |k: f64, e: f64| if k > 1e-6 && e > 0.0 { k * (k / e).ln() } else { 0.0 };
-    if e1 <= 0.0 || e2 <= 1e-6 * e {
+    let part = |k: f64, e: f64| if k > 1e-6 { k * (k / e).ln() } else { 0.0 };
+    // Rounding must not make a rest of what is none.
+    if e1 <= 0.0 || e - e1 <= 1e-6 * e {
         return 0.0;
     }
-    part(k1, e1) + part(k2, e2) - part(k, e)
+    part(k1, e1) + part(k - k1, e - e1) - part(k, e)
 }
 
 /// The gamma posterior of a page whose habits may change: [`PageState`] with its prior and habits, as an [`Estimator`].

@@ -1,5 +1,6 @@
 use super::{Evidence, Prior};
 use crate::numeric::{Evaluation, digamma, solve, trigamma};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// What the visits of many pages told, compressed: pages with nearly the same evidence share a bucket.
@@ -87,7 +88,7 @@ impl Population {
             return base;
         }
         let (mut low, mut high) = SHAPES;
-        for _ in 0..40 {
+        for _ in 0..28 {
             let alpha = (low * high).sqrt();
             let beta = best_beta(&terms, base, pooling, alpha);
             if shape_slope(&terms, base, pooling, alpha, beta) > 0.0 {
@@ -133,12 +134,11 @@ fn shape_slope(terms: &[(f64, f64, f64)], base: Prior, pooling: f64, alpha: f64,
 /// Priors learnt from the pages themselves, on two levels: all pages, and each group (a host, a section, a kind).
 ///
 /// A group's prior is that of all pages, moved by the group's own pages: partial pooling. How far is learnt too. Where groups
-/// differ much, a few pages suffice; where they are alike, a group's own pages count little. With τ² the variance of the
-/// groups' mean log rates beyond what chance explains (the method of moments, from the score of each group), a group is held
-/// back by `1/(τ² α)` pages.
+/// differ much, a few pages suffice; where they are alike, a group's own pages count little: a group is held back by as
+/// many pages as make pages likeliest that are left out of their group, tried on up to 200 groups.
 ///
 /// Pages are put in with their [`Evidence`]; one that was visited again is replaced, so that a hierarchy grows with the data.
-/// [`Hierarchy::learn`] costs microseconds per group and does not look at pages.
+/// [`Hierarchy::learn`] looks at buckets, not at pages.
 ///
 /// ```
 /// use everfresh::estimate::{Evidence, Hierarchy, Prior};
@@ -172,13 +172,22 @@ struct Group {
 /// How much `base` counts for all pages together: as one page.
 const BASE_PAGES: f64 = 1.0;
 
-/// By how many pages a group is held back at least and at most.
-const POOLING: (f64, f64) = (0.5, 1e4);
+/// By how many pages a group may be held back.
+const POOLINGS: [f64; 8] = [0.3, 1.0, 2.0, 4.0, 10.0, 30.0, 100.0, 1000.0];
+
+/// So many groups decide, and so many pages of each.
+const JUDGES: usize = 200;
+const LEFT_OUT: usize = 4;
+
+/// Without groups to compare, all pages are alike.
+const fn most_pooling() -> f64 {
+    POOLINGS[POOLINGS.len() - 1]
+}
 
 impl Hierarchy {
     /// No pages yet: every group has the prior `base`, which later counts as one page.
     pub const fn new(base: Prior) -> Hierarchy {
-        Hierarchy { base, all: base, pooling: POOLING.1, groups: Vec::new() }
+        Hierarchy { base, all: base, pooling: most_pooling(), groups: Vec::new() }
     }
 
     /// Adds a page to a group; groups are numbered from 0 and begin when they are first named.
@@ -208,9 +217,8 @@ impl Hierarchy {
         }
         self.all = everything.learn(self.base, BASE_PAGES);
         self.pooling = pooling(self.groups.iter().map(|group| &group.population), self.all);
-        for group in &mut self.groups {
-            group.prior = group.population.learn(self.all, self.pooling);
-        }
+        let (all, pooling) = (self.all, self.pooling);
+        self.groups.par_iter_mut().for_each(|group| group.prior = group.population.learn(all, pooling));
     }
 
     /// The prior of all pages, for a page of no known group.
@@ -229,32 +237,47 @@ impl Hierarchy {
     }
 }
 
-/// How many pages the prior of all is worth to a group: `1/(τ² α)`.
+/// By how many pages groups are best held back: that under which pages left out of their group are likeliest.
 fn pooling<'a>(groups: impl Iterator<Item = &'a Population>, all: Prior) -> f64 {
-    let (alpha, beta) = (all.alpha(), all.beta().seconds());
-    let (mut between, mut weights) = (0.0, 0.0);
-    for group in groups {
-        // Score, its square and information about the mean log rate, at the prior of all pages.
-        let (mut score, mut square, mut information) = (0.0, 0.0, 0.0);
-        for (pages, changes, exposure) in group.terms() {
-            let share = beta / (beta + exposure);
-            let one = (alpha + changes) * share - alpha;
-            score += pages * one;
-            square += pages * one * one;
-            information += pages * (alpha + changes) * share * (1.0 - share);
-        }
-        if information > 0.0 {
-            let (shift, noise) = (score / information, square / (information * information));
-            // A group whose shift is mostly noise says little.
-            let weight = 1.0 / (1.0 + noise).powi(2);
-            between += weight * (shift * shift - noise);
-            weights += weight;
-        }
+    let judges: Vec<&Population> = groups.filter(|group| group.pages() > 1.5).take(JUDGES).collect();
+    if judges.is_empty() {
+        return most_pooling();
     }
-    if between <= 0.0 {
-        return POOLING.1;
+    let score = |pooling: f64| judges.iter().map(|group| left_out(group, all, pooling)).sum::<f64>();
+    let scored: Vec<_> = POOLINGS.into_par_iter().map(|pooling| (score(pooling), pooling)).collect();
+    scored.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or(most_pooling(), |(_, pooling)| pooling)
+}
+
+/// ln P of some of the pages of a group, each under the prior learnt from the others.
+fn left_out(group: &Population, all: Prior, pooling: f64) -> f64 {
+    let step = group.buckets.len().div_ceil(LEFT_OUT);
+    let mut sum = 0.0;
+    for (key, bucket) in group.buckets.iter().step_by(step) {
+        let (changes, exposure) = (bucket.changes / bucket.pages, bucket.exposure / bucket.pages);
+        let mut others = group.clone();
+        match others.buckets.get_mut(key) {
+            Some(rest) if rest.pages > 1.5 => {
+                rest.pages -= 1.0;
+                rest.changes -= changes;
+                rest.exposure -= exposure;
+            }
+            _ => {
+                others.buckets.remove(key);
+            }
+        }
+        // A bucket of many pages speaks for them.
+        sum += bucket.pages * log_likelihood(others.learn(all, pooling), changes, exposure);
     }
-    (weights / (between * alpha)).clamp(POOLING.0, POOLING.1)
+    sum
+}
+
+/// `ln[Γ(α+k)/Γ(α) β^α/(β+e)^(α+k)]`, of a page's evidence under a prior, up to what does not depend on the prior.
+fn log_likelihood(prior: Prior, changes: f64, exposure: f64) -> f64 {
+    let (alpha, beta) = (prior.alpha(), prior.beta().seconds());
+    libm::lgamma(alpha + changes)
+        - libm::lgamma(alpha)
+        - alpha * (exposure / beta).ln_1p()
+        - changes * (beta + exposure).ln()
 }
 
 /// The shape whose gamma variable has a logarithm of this variance: the inverse of ψ'.

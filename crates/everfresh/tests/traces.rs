@@ -1,0 +1,250 @@
+//! Real histories of documents: which estimator foresees their changes best, and are they Poisson?
+//!
+//! The traces are not part of the project. They are looked for where `EVERFRESH_DATA` says, else at `../shared/data` beside
+//! the workspace; where they are not, the tests say so and pass. For the tables:
+//! `cargo test --release -p everfresh --test traces -- --nocapture` (`EVERFRESH_PAGES` pages of each trace, 200 unless said).
+//!
+//! A page is visited every three days from 2023 on, or from when it is first seen, to the end of its trace or its deletion;
+//! a visit finds a change when the content differs from that at the last visit. A change of the collector's extraction (`t`)
+//! is none; a change in a mass edit (`b`) is one. Priors, shapes and rhythms are learnt from the first half of every page's
+//! visits; the second half is foreseen, each visit from all before it.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use everfresh::estimate::{
+    Drifting, Estimator, Evidence, Foresight, Gamma, Habits, Hierarchy, MaximumLikelihood, Naive, Observation, Prior,
+    Ratio, Renewal, TwoRate, TwoRates, best_shape, foresight, poisson,
+};
+use everfresh::{Period, Rate, Unit};
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+const TRACES: [&str; 6] = ["eol-releases", "mamip", "mdn", "ota-contrib", "ota-pga", "telegram-web"];
+const DAY: u64 = 86_400;
+/// The start of 2023.
+const FROM: u64 = 1_672_531_200;
+
+fn data() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = std::env::var_os("EVERFRESH_DATA").map_or_else(beside, PathBuf::from);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("no traces at {}: nothing tested", folder.display());
+    None
+}
+
+fn days(n: f64) -> Period {
+    Period::of(n, Unit::Day).unwrap()
+}
+
+fn rows(file: &Path) -> Vec<Vec<String>> {
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(std::fs::File::open(file).unwrap()).read_to_string(&mut text).unwrap();
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+/// A page: its group and when it had which content (none when gone).
+struct History {
+    group: String,
+    versions: Vec<(u64, Option<usize>)>,
+}
+
+/// The pages of a trace, evenly drawn, and the time of its last row.
+fn histories(folder: &Path) -> (Vec<History>, u64) {
+    let groups: HashMap<String, String> = rows(&folder.join("pages.csv.gz"))
+        .into_iter()
+        .map(|row| (row[0].clone(), row[1].rsplit_once('/').map_or(String::new(), |(group, _)| group.to_owned())))
+        .collect();
+    let rows = rows(&folder.join("visits.csv.gz"));
+    let end = rows.iter().map(|row| row[1].parse::<u64>().unwrap()).max().unwrap();
+    let mut pages: Vec<(String, History, HashMap<String, usize>)> = Vec::new();
+    for row in rows {
+        if pages.last().is_none_or(|(page, ..)| *page != row[0]) {
+            let group = groups.get(&row[0]).cloned().unwrap_or_default();
+            pages.push((row[0].clone(), History { group, versions: Vec::new() }, HashMap::new()));
+        }
+        let (_, history, known) = pages.last_mut().unwrap();
+        let before = history.versions.last().and_then(|(_, content)| *content);
+        let content = match (row[2].as_str(), before) {
+            ("-", _) => None,
+            (hash, Some(same)) if row[4] == "t" => {
+                known.insert(hash.to_owned(), same);
+                Some(same)
+            }
+            (hash, _) => {
+                let next = known.len();
+                Some(*known.entry(hash.to_owned()).or_insert(next))
+            }
+        };
+        history.versions.push((row[1].parse().unwrap(), content));
+    }
+    let wanted: usize = std::env::var("EVERFRESH_PAGES").map_or(200, |n| n.parse().unwrap());
+    let step = pages.len().div_ceil(wanted);
+    (pages.into_iter().step_by(step).map(|(_, history, _)| history).collect(), end)
+}
+
+/// What visits every `period` seconds see, until the page is gone.
+fn visits(history: &History, end: u64, period: u64) -> Vec<Observation> {
+    let mut now = FROM.max(history.versions[0].0);
+    let at = |time: u64| {
+        let index = history.versions.partition_point(|(since, _)| *since <= time);
+        history.versions[..index].last().and_then(|(_, content)| *content)
+    };
+    let (mut seen, mut before) = (Vec::new(), at(now));
+    while now + period <= end && before.is_some() {
+        now += period;
+        let content = at(now);
+        if content.is_some() {
+            seen.push(Observation::between((now - period) as f64, now as f64, content != before).unwrap());
+        }
+        before = content;
+    }
+    seen
+}
+
+/// A page's visits to learn shared numbers from, and those to foresee.
+struct Page {
+    group: usize,
+    first: Vec<Observation>,
+    second: Vec<Observation>,
+}
+
+fn pages(folder: &Path) -> Vec<Page> {
+    let (histories, end) = histories(folder);
+    let mut groups: HashMap<String, usize> = HashMap::new();
+    let mut pages = Vec::new();
+    for history in &histories {
+        let mut first = visits(history, end, 3 * DAY);
+        if first.len() >= 20 {
+            let next = groups.len();
+            let group = *groups.entry(history.group.clone()).or_insert(next);
+            let second = first.split_off(first.len() / 2);
+            pages.push(Page { group, first, second });
+        }
+    }
+    pages
+}
+
+/// The score of an estimator on the second halves (or on the first), each page by one made for it.
+fn score<E: Estimator>(pages: &[Page], held_out: bool, make: impl Fn(&Page) -> E) -> f64 {
+    let one = |page: &Page| {
+        let mut estimator = make(page);
+        let first = foresight(&mut estimator, &page.first);
+        if held_out { foresight(&mut estimator, &page.second) } else { first }
+    };
+    pages.iter().map(one).fold(Foresight::default(), Foresight::plus).mean()
+}
+
+/// The candidate that foresaw the first halves best.
+fn choose<C: Copy, E: Estimator>(pages: &[Page], candidates: &[C], make: impl Fn(C, &Page) -> E) -> C {
+    let scored = candidates.iter().map(|c| (score(pages, false, |page| make(*c, page)), *c));
+    scored.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap().1
+}
+
+fn learn(pages: &[Page]) -> Hierarchy {
+    let base = Prior::new(0.5, Rate::per(1.0, Unit::Month).unwrap()).unwrap();
+    let mut hierarchy = Hierarchy::new(base);
+    for page in pages {
+        let mut evidence = Evidence::NONE;
+        for observation in &page.first {
+            evidence.observe(&base, observation);
+        }
+        hierarchy.add(page.group, evidence);
+    }
+    hierarchy.learn();
+    hierarchy
+}
+
+/// The names and scores of all estimators on a trace, and the numbers that were learnt.
+fn compare(pages: &[Page]) -> (Vec<(&'static str, f64)>, String) {
+    let hierarchy = learn(pages);
+    let all = hierarchy.global();
+    let mut habits = Vec::new();
+    for half_life in [Period::NEVER, days(720.0), days(240.0), days(90.0), days(30.0)] {
+        for dispersion in [1.0, 2.0, 5.0, 10.0] {
+            habits.push(Habits::new(half_life, dispersion).unwrap());
+        }
+    }
+    let habit = choose(pages, &habits, |habits, _| Drifting::new(all, habits));
+    let shape = best_shape(all, || pages.iter().map(|page| page.first.as_slice()));
+    let mut rhythms = Vec::new();
+    for busy in [3.0, 10.0, 30.0] {
+        for quiet in [30.0, 100.0, 300.0] {
+            for contrast in [5.0, 30.0, 100.0] {
+                rhythms.push(TwoRates::new(days(busy), days(quiet), contrast).unwrap());
+            }
+        }
+    }
+    let rhythm = choose(pages, &rhythms, |rhythm, _| TwoRate::new(all, rhythm));
+    let scores = vec![
+        ("one rate", score(pages, true, |_| Gamma::new(Prior::new(1e6, all.mean()).unwrap()))),
+        ("naive", score(pages, true, |_| Naive::new())),
+        ("ratio", score(pages, true, |_| Ratio::new())),
+        ("likelihood", score(pages, true, |_| MaximumLikelihood::new())),
+        ("gamma", score(pages, true, |_| Gamma::new(all))),
+        ("by group", score(pages, true, |page| Gamma::new(hierarchy.prior(page.group)))),
+        ("drifting", score(pages, true, |_| Drifting::new(all, habit))),
+        ("renewal", score(pages, true, |_| Renewal::new(all, shape).unwrap())),
+        ("two rates", score(pages, true, |_| TwoRate::new(all, rhythm))),
+    ];
+    let learnt = format!(
+        "prior {:.2} at {}, groups held back by {} pages, half-life {}, dispersion {}, shape {shape}",
+        all.alpha(),
+        all.mean(),
+        hierarchy.pooling(),
+        habit.half_life(),
+        habit.dispersion()
+    );
+    (scores, learnt)
+}
+
+#[test]
+fn real_documents_are_foreseen() {
+    let Some(folder) = data() else { return };
+    for trace in TRACES {
+        let pages = pages(&folder.join(trace));
+        let visits: usize = pages.iter().map(|page| page.second.len()).sum();
+        let changed: usize = pages.iter().flat_map(|page| &page.second).filter(|seen| seen.has_changed()).count();
+        let (scores, learnt) = compare(&pages);
+        println!("\n{trace}: {} pages, {visits} visits held out, {changed} found a change", pages.len());
+        println!("  {learnt}");
+        for (name, score) in &scores {
+            println!("  {name:<12} {score:>9.5}");
+        }
+        let of = |name: &str| scores.iter().find(|(n, _)| *n == name).unwrap().1;
+        let plain = of("naive").max(of("ratio")).max(of("likelihood"));
+        let best = ["gamma", "drifting", "renewal", "two rates"].map(of).into_iter().fold(f64::MIN, f64::max);
+        assert!(of("gamma") > plain, "{trace}: a prior foresees better than none");
+        assert!(best > of("one rate"), "{trace}: pages differ");
+    }
+}
+
+#[test]
+fn real_documents_are_not_quite_poisson() {
+    let Some(folder) = data() else { return };
+    for trace in TRACES {
+        let (histories, end) = histories(&folder.join(trace));
+        let pages: Vec<Vec<Observation>> = histories.iter().map(|history| visits(history, end, DAY / 2)).collect();
+        println!("\n{trace}, visited twice a day");
+        println!(
+            "  mean gap       pages   gaps  distance  by chance  dispersion  held out: exp    Lomax  Weibull  law"
+        );
+        for group in poisson::examine(pages.iter().map(Vec::as_slice)) {
+            let [exponential, lomax, weibull] = group.held_out;
+            println!(
+                "  {:>6} {:>8} {:>5} {:>6} {:>9.3} {:>10.3} {:>11} {exponential:>14.3} {lomax:>8.3} {weibull:>8.3}  {}",
+                format!("{:.2}", group.mean_gap.0),
+                format!("{:.2}", group.mean_gap.1),
+                group.pages,
+                group.gaps,
+                group.distance,
+                group.by_chance,
+                group.dispersion.map_or(String::new(), |d| format!("{d:.2}")),
+                group.law.name()
+            );
+            assert!(group.distance.is_finite() && group.held_out.iter().all(|score| score.is_finite()));
+        }
+    }
+}

@@ -57,7 +57,7 @@ fn biases_are_the_known_ones() {
     for (r, known) in [(0.1, 0.95), (0.5, 0.79), (1.0, 0.63), (2.0, 0.43), (3.0, 0.32)] {
         let many = laboratory::bias(1, r, 50, 4000).unwrap();
         let naive = many[index("naive")].0;
-        assert!((naive / (-(-r as f64).exp_m1() / r) - 1.0).abs() < 0.02, "naive at {r}: {naive}");
+        assert!((naive / (-f64::exp_m1(-r) / r) - 1.0).abs() < 0.02, "naive at {r}: {naive}");
         assert!((naive - known).abs() < 0.02, "naive at {r}: {naive}, known {known}");
         // The noise of 4000 pages is up to 0.7 % of the truth at r = 0.1.
         for name in ["ratio", "likelihood", "last change"] {
@@ -250,9 +250,11 @@ fn plans_from_the_posterior_lose_least() {
     for visits in [3, 10, 30] {
         let plans = laboratory::plans(10, learnt, visits, 1000, 0.2).unwrap();
         let gamma = plans.estimated[index("gamma")];
-        for name in ["naive", "ratio", "likelihood", "last change"] {
-            assert!(plans.curve > plans.estimated[index(name)] && gamma > plans.estimated[index(name)], "{name}");
+        for name in ["naive", "ratio", "likelihood", "drifting", "renewal .7", "two rates"] {
+            assert!(plans.curve > plans.estimated[index(name)] - 2e-4, "{name} at {visits} visits");
         }
+        // Given the dates of the last changes, it beats the estimator made for them.
+        assert!(plans.dated > plans.estimated[index("last change")], "{visits} visits");
         assert!(plans.curve > gamma - 1e-4 && plans.curve > plans.uniform, "{} {gamma}", plans.curve);
         assert!(plans.curve < plans.optimum, "{} {}", plans.curve, plans.optimum);
     }
@@ -348,7 +350,7 @@ fn two_rates_are_told_apart() {
         let (mut page, mut gamma) = (TwoRate::new(prior, rates), Gamma::new(prior));
         for _ in 0..600 {
             let leave = 0.5 / if busy { busy_for } else { quiet_for };
-            busy ^= rng.random::<f64>() < -(-leave as f64).exp_m1();
+            busy ^= rng.random::<f64>() < -f64::exp_m1(-leave);
             let rate = if busy { quiet_rate * contrast } else { quiet_rate };
             let visit = [poisson_visit(&mut rng, rate, 0.5).unwrap().0];
             filtered = filtered.plus(foresight(&mut page, &visit));
@@ -378,7 +380,7 @@ fn profiles_are_used_where_they_help() {
             } else {
                 0.0
             };
-            let changed = rng.random::<f64>() < -(-factor / 6.0 as f64).exp_m1();
+            let changed = rng.random::<f64>() < -f64::exp_m1(-factor / 6.0);
             profile.observe(start, &seen(changed, 4.0 / 24.0), rate).unwrap();
         }
         assert_eq!(profile.is_better(), expected, "{}", profile.gain());

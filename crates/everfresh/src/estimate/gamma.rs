@@ -94,6 +94,7 @@ impl Evidence {
     }
 
     /// What an observation tells beyond this evidence: exact but for a bare change, which the posterior so far weighs.
+    #[must_use]
     pub fn told_by(&self, prior: &Prior, observation: &Observation) -> Evidence {
         let elapsed = observation.elapsed().seconds();
         match observation.seen() {
@@ -156,7 +157,7 @@ fn told_by_change(alpha: f64, beta: f64, elapsed: f64) -> (f64, f64) {
 /// }
 /// let estimate = page.estimate();
 /// assert_eq!(estimate.rate.to_string(), "7.019/year"); // 0.5 changes in 5 + 21 days
-/// assert_eq!(estimate.interval.high.unwrap().to_string(), "1.886/month".parse::<everfresh::Rate>()?.to_string());
+/// assert_eq!(estimate.interval.high.unwrap().to_string(), "26.96/year"); // χ²(0.95)/2 = 1.92 changes in 26 days
 /// # Ok::<(), everfresh::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]

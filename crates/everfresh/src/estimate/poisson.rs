@@ -155,8 +155,9 @@ pub struct Group {
     pub dispersion: Option<f64>,
     /// CGM03 figure 14: ten bars of half a mean gap each.
     pub bars: Vec<Bar>,
-    /// Mean ln P per gap of exponential, Lomax and Weibull, each fitted to half of the pages and judged on the other.
-    pub held_out: [f64; 3],
+    /// Mean ln P per gap of exponential, Lomax and Weibull, each fitted to half of the pages and judged on the other. None
+    /// for a single page.
+    pub held_out: Option<[f64; 3]>,
     /// The winner; the exponential law unless another is clearly better.
     pub law: Law,
 }
@@ -328,23 +329,24 @@ fn golden(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> (f64, f
 }
 
 /// Held-out ln P per gap of the three laws, and the winner, fitted to all pages.
-fn verdict(pages: &[Gaps]) -> ([f64; LAWS], Law) {
+fn verdict(pages: &[Gaps]) -> (Option<[f64; LAWS]>, Law) {
+    if pages.len() < 2 {
+        return (None, law_of(0, &cells(pages.iter())));
+    }
     let half = |parity: usize| cells(pages.iter().enumerate().filter(|(i, _)| i % 2 == parity).map(|(_, page)| page));
     let halves = [half(0), half(1)];
     let count: f64 = halves.iter().flatten().map(|(n, ..)| n).sum();
     let mut held_out = [0.0; LAWS];
     for (law, sum) in held_out.iter_mut().enumerate() {
         for (train, test) in [(&halves[0], &halves[1]), (&halves[1], &halves[0])] {
-            if !train.is_empty() {
-                let (scale, shape) = fit(law, train);
-                *sum += log_likelihood(test, |x| survival(law, scale, shape, x));
-            }
+            let (scale, shape) = fit(law, train);
+            *sum += log_likelihood(test, |x| survival(law, scale, shape, x));
         }
     }
     let best = if held_out[1] > held_out[2] { 1 } else { 2 };
     // As with a profile: only what is clearly better replaces the simpler.
     let winner = if held_out[best] > held_out[0] + 3.0 { best } else { 0 };
-    (held_out.map(|sum| sum / count.max(1.0)), law_of(winner, &cells(pages.iter())))
+    (Some(held_out.map(|sum| sum / count)), law_of(winner, &cells(pages.iter())))
 }
 
 fn law_of(law: usize, cells: &Cells) -> Law {

@@ -2,8 +2,8 @@
 
 use everfresh::curve::{DivergenceCurve, Exponential, Lomax};
 use everfresh::estimate::{
-    Drifting, Estimator, Gamma, Habits, LastChange, MaximumLikelihood, Naive, Observation, Prior, Ratio, Renewal,
-    TwoRate, TwoRates,
+    Drifting, Estimate, Estimator, Gamma, Habits, LastChange, MaximumLikelihood, Naive, Observation, Prior, Ratio,
+    Renewal, TwoRate, TwoRates,
 };
 use everfresh::{Page, Period, Plan, Price, Rate, Result, Terms, Unit};
 use rand::prelude::*;
@@ -141,34 +141,46 @@ fn planned_by_curves(curves: &[Lomax], per_day: f64) -> Vec<Period> {
     periods((low * high).sqrt())
 }
 
+/// A page never seen to change is no static page: without this, estimators without a prior lose it, and most of the freshness.
+fn at_least_half_a_change(estimate: &Estimate) -> Result<Rate> {
+    if estimate.rate > Rate::STATIC {
+        return Ok(estimate.rate);
+    }
+    Rate::per(0.5 / estimate.knowledge.exposure.days(), Unit::Day)
+}
+
 /// Freshness of plans from estimates: the optimum with known rates, all pages alike, then every estimator, then the gamma
-/// posterior through its curve.
+/// posterior through its curve, from bare changes and from dated ones.
 pub struct Plans {
     pub optimum: f64,
     pub uniform: f64,
     pub estimated: [f64; 8],
     pub curve: f64,
+    pub dated: f64,
 }
 
 pub fn plans(seed: u64, prior: Prior, visits: u32, pages: u32, budget_per_page: f64) -> Result<Plans> {
     let mut rng = seeded(seed);
     let budget = budget_per_page * f64::from(pages);
-    let (mut rates, mut estimates, mut curves) = (Vec::new(), vec![Vec::new(); 8], Vec::new());
+    let (mut rates, mut estimates) = (Vec::new(), vec![Vec::new(); 8]);
+    let (mut bare_curves, mut dated_curves) = (Vec::new(), Vec::new());
     for _ in 0..pages {
         let rate = draw(&mut rng, prior).max(1e-9);
-        let (mut all, mut gamma) = (estimators(prior)?, Gamma::new(prior));
+        let (mut all, mut of_bare, mut of_dated) = (estimators(prior)?, Gamma::new(prior), Gamma::new(prior));
         for _ in 0..visits {
             let elapsed = irregular(&mut rng);
             let (bare, dated) = poisson_visit(&mut rng, rate, elapsed)?;
             for (estimator, name) in all.iter_mut().zip(NAMES) {
                 estimator.observe(if name == "last change" { &dated } else { &bare });
             }
-            gamma.observe(&bare);
+            of_bare.observe(&bare);
+            of_dated.observe(&dated);
         }
         rates.push(rate);
-        curves.push(gamma.curve()?);
+        bare_curves.push(of_bare.curve()?);
+        dated_curves.push(of_dated.curve()?);
         for (estimates, estimator) in estimates.iter_mut().zip(&all) {
-            estimates.push(estimator.estimate().rate);
+            estimates.push(at_least_half_a_change(&estimator.estimate())?);
         }
     }
     let known = rates.iter().map(|rate| Rate::per(*rate, Unit::Day)).collect::<Result<Vec<_>>>()?;
@@ -180,7 +192,8 @@ pub fn plans(seed: u64, prior: Prior, visits: u32, pages: u32, budget_per_page: 
         optimum: freshness(&rates, planned(known.into_iter(), budget)?.into_iter())?,
         uniform: freshness(&rates, rates.iter().map(|_| days(1.0 / budget_per_page).unwrap_or(Period::NEVER)))?,
         estimated,
-        curve: freshness(&rates, planned_by_curves(&curves, budget).into_iter())?,
+        curve: freshness(&rates, planned_by_curves(&bare_curves, budget).into_iter())?,
+        dated: freshness(&rates, planned_by_curves(&dated_curves, budget).into_iter())?,
     })
 }
 

@@ -401,15 +401,26 @@ fn poisson_pages_pass_and_bursts_do_not() {
         let pages: Vec<_> = (0..80).map(|s| weibull_visits(&mut seeded(s), 0.1, 1.0, elapsed, n).unwrap()).collect();
         for group in poisson::examine(pages.iter().map(Vec::as_slice)).iter().filter(|group| group.gaps > 300) {
             assert!(group.passes(), "every {elapsed} days: {} {}", group.distance, group.by_chance);
+            assert!(group.passing > 0.9, "every {elapsed} days: {}", group.passing);
             assert!(group.dispersion.is_some_and(|d| (d - 1.0).abs() < 0.15), "{elapsed}: {:?}", group.dispersion);
             assert!(matches!(group.law, Law::Exponential(_)), "{elapsed}: {:?}", group.held_out);
             let worst = group.bars.iter().map(|bar| (bar.seen - bar.expected).abs()).fold(0.0, f64::max);
             assert!(worst < 0.04, "every {elapsed} days: {:?}", group.bars);
         }
     }
+    // Dated changes, many of them hidden by later ones.
+    let dated = |seed: u64| -> Vec<_> {
+        let mut rng = seeded(seed);
+        (0..200).map(|_| poisson_visit(&mut rng, 0.5, 3.0).unwrap().1).collect()
+    };
+    let pages: Vec<_> = (0..80).map(dated).collect();
+    let groups = poisson::examine(pages.iter().map(Vec::as_slice));
+    let largest = groups.iter().max_by_key(|group| group.gaps).unwrap();
+    assert!(largest.passes() && (largest.dispersion.unwrap() - 1.0).abs() < 0.15, "{largest:?}");
     let pages: Vec<_> = (0..80).map(|s| weibull_visits(&mut seeded(s), 0.1, 0.5, 0.2, 4000).unwrap()).collect();
     let groups = poisson::examine(pages.iter().map(Vec::as_slice));
     let largest = groups.iter().max_by_key(|group| group.gaps).unwrap();
+    assert!(largest.passing < 0.5, "{}", largest.passing);
     assert!(!largest.passes() && largest.dispersion.unwrap() > 2.5, "{} {:?}", largest.distance, largest.dispersion);
     assert_eq!(largest.law.name(), "Weibull", "{:?}", largest.held_out);
 }
@@ -436,4 +447,73 @@ fn bad_input_is_refused_by_name() {
     assert!(Renewal::new(prior(1.0, 1.0), 0.0).is_err() && TwoRates::new(days(0.0), days(1.0), 2.0).is_err());
     assert!(Profile::new().observe(f64::NAN, &seen(true, 1.0), Rate::STATIC).is_err());
     assert!(poisson::examine(std::iter::empty()).is_empty());
+}
+
+/// Any legal history, of any magnitudes, for every estimator: finite numbers in order.
+#[test]
+fn wild_histories_do_no_harm() {
+    let mut rng = seeded(99);
+    for case in 0..300 {
+        let center: f64 = rng.random_range(-18.0..18.0);
+        let prior = Prior::new(10f64.powf(rng.random_range(-1.9..3.0)), wild_rate(&mut rng)).unwrap();
+        let mut all = laboratory::estimators(prior).unwrap();
+        let mut profile = Profile::new();
+        for visit in 0..rng.random_range(1..60) {
+            let spread = if case % 2 == 0 { 1.0 } else { 17.0 };
+            let seconds = 10f64.powf((center + rng.random_range(-spread..spread)).clamp(-19.9, 19.9));
+            let elapsed = Period::of(seconds, Unit::Second).unwrap();
+            let observation = match rng.random_range(0..5) {
+                0 | 1 => Observation::unchanged(elapsed),
+                2 => Observation::changed(elapsed),
+                3 => {
+                    Observation::last_change(elapsed, Period::of(seconds * rng.random::<f64>(), Unit::Second).unwrap())
+                }
+                _ => Observation::changes(elapsed, rng.random_range(0..u32::MAX)),
+            }
+            .unwrap();
+            profile.observe(rng.random_range(-1e12..1e12), &observation, prior.mean()).unwrap();
+            assert!(profile.gain().is_finite());
+            for (estimator, name) in all.iter_mut().zip(NAMES) {
+                estimator.observe(&observation);
+                let estimate = estimator.estimate();
+                let high = estimate.interval.high.unwrap_or(estimate.interval.low);
+                let numbers = [estimate.rate, estimate.interval.low, high].map(Rate::per_second);
+                assert!(numbers.iter().all(|x| x.is_finite() && *x >= 0.0), "{name} {case} {visit}: {estimate:?}");
+                assert!(high >= estimate.interval.low, "{name} {case} {visit}: {estimate:?}");
+                assert!(estimate.knowledge.changes.is_finite(), "{name} {case} {visit}: {estimate:?}");
+                let probability = estimator.change_probability(elapsed);
+                assert!((0.0..=1.0).contains(&probability), "{name} {case} {visit}: {probability}");
+            }
+        }
+    }
+}
+
+fn wild_rate(rng: &mut impl Rng) -> Rate {
+    Rate::per(10f64.powf(rng.random_range(-15.0..15.0)), Unit::Second).unwrap()
+}
+
+/// What a bare change tells, against the posterior integrated numerically.
+#[test]
+fn a_bare_change_is_weighed_as_the_integral_says() {
+    for (alpha, elapsed) in [(0.1, 0.01), (0.3, 1.0), (0.3, 100.0), (2.0, 0.5), (2.0, 20.0), (50.0, 0.02), (50.0, 5.0)]
+    {
+        let prior = prior(alpha, 1.0);
+        let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
+        for step in -60_000..8_000 {
+            // In logarithms of the rate, per day; β is α days.
+            let rate = (f64::from(step) * 1e-3).exp();
+            let density = (alpha * rate.ln() - alpha * rate).exp() * -f64::exp_m1(-rate * elapsed);
+            total += density;
+            first += density * rate;
+            second += density * rate * rate;
+        }
+        let mean = first / total;
+        let variance = second / total - mean * mean;
+        let mut page = Gamma::new(prior);
+        page.observe(&seen(true, elapsed));
+        let (found_mean, found_variance) =
+            (page.alpha() / page.beta().days(), page.alpha() / page.beta().days().powi(2));
+        assert!((found_mean / mean - 1.0).abs() < 1e-5, "{alpha} {elapsed}: {found_mean} {mean}");
+        assert!((found_variance / variance - 1.0).abs() < 1e-4, "{alpha} {elapsed}: {found_variance} {variance}");
+    }
 }

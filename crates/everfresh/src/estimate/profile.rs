@@ -23,6 +23,12 @@ const SHRINKAGE: f64 = 10.0;
 /// By so much, as a logarithm, a profile must have foreseen visits better before it is used: 20 to 1.
 const BETTER: f64 = 3.0;
 
+/// No hour is believed to differ more from the others.
+const STEEPEST: f64 = 100.0;
+
+/// No single visit decides, however surprising.
+const SURPRISE: f64 = 5.0;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Cell {
     seen: f64,
@@ -31,8 +37,15 @@ struct Cell {
 
 impl Cell {
     fn factor(self) -> f64 {
-        (self.seen + SHRINKAGE) / (self.expected + SHRINKAGE)
+        ((self.seen + SHRINKAGE) / (self.expected + SHRINKAGE)).clamp(1.0 / STEEPEST, STEEPEST)
     }
+}
+
+/// The factors of some cells, over their mean.
+fn normalised<const N: usize>(cells: &[Cell; N]) -> [f64; N] {
+    let factors = cells.map(Cell::factor);
+    let mean = factors.iter().sum::<f64>() / N as f64;
+    factors.map(|factor| factor / mean)
 }
 
 /// How a group's changes lie over the day and the week.
@@ -48,6 +61,19 @@ pub struct Profile {
 impl Default for Profile {
     fn default() -> Self {
         Profile { hours: [Cell::default(); HOURS], weekdays: [Cell::default(); WEEKDAYS], gain: 0.0 }
+    }
+}
+
+/// All factors, averaging to 1.
+struct Factors {
+    hours: [f64; HOURS],
+    weekdays: [f64; WEEKDAYS],
+}
+
+impl Factors {
+    /// `∫ h d dt`, over a time of at most a week.
+    fn operational(&self, start_s: f64, seconds: f64) -> f64 {
+        stretches(start_s, seconds).map(|s| self.hours[s.hour] * self.weekdays[s.weekday] * s.seconds).sum()
     }
 }
 
@@ -85,24 +111,12 @@ impl Profile {
 
     /// The factor of a weekday (Monday is 0) and an hour; 1 for a weekday or an hour that there is not.
     pub fn factor(&self, weekday: usize, hour: usize) -> f64 {
-        let mean = |cells: &[Cell]| cells.iter().map(|cell| cell.factor()).sum::<f64>() / cells.len() as f64;
-        match (self.weekdays.get(weekday), self.hours.get(hour)) {
-            (Some(day), Some(hour)) => day.factor() / mean(&self.weekdays) * hour.factor() / mean(&self.hours),
-            _ => 1.0,
-        }
+        let factors = self.factors();
+        factors.weekdays.get(weekday).zip(factors.hours.get(hour)).map_or(1.0, |(day, hour)| day * hour)
     }
 
-    /// All factors by weekday and hour.
-    fn factors(&self) -> [[f64; HOURS]; WEEKDAYS] {
-        let mean = |cells: &[Cell]| cells.iter().map(|cell| cell.factor()).sum::<f64>() / cells.len() as f64;
-        let (days, hours) = (mean(&self.weekdays), mean(&self.hours));
-        let mut table = [[1.0; HOURS]; WEEKDAYS];
-        for (row, day) in table.iter_mut().zip(self.weekdays) {
-            for (factor, hour) in row.iter_mut().zip(self.hours) {
-                *factor = day.factor() / days * hour.factor() / hours;
-            }
-        }
-        table
+    fn factors(&self) -> Factors {
+        Factors { hours: normalised(&self.hours), weekdays: normalised(&self.weekdays) }
     }
 
     /// Takes in what a visit saw; `start_s` is when the visit before was made, `rate` what is believed of the page's rate.
@@ -115,20 +129,21 @@ impl Profile {
             return Ok(());
         }
         let factors = self.factors();
-        self.gain += foreseen(rate.per_second() * operational(&factors, start, elapsed), observation)
+        let gain = foreseen(rate.per_second() * factors.operational(start, elapsed), observation)
             - foreseen(rate.per_second() * elapsed, observation);
+        self.gain += gain.clamp(-SURPRISE, SURPRISE);
         self.learn(&factors, start, observation, rate.per_second());
         Ok(())
     }
 
     /// One step of expectation and maximisation: changes are shared out over the hours in which they may have come.
-    fn learn(&mut self, factors: &[[f64; HOURS]; WEEKDAYS], start: f64, observation: &Observation, rate: f64) {
+    fn learn(&mut self, factors: &Factors, start: f64, observation: &Observation, rate: f64) {
         let elapsed = observation.elapsed().seconds();
         let (watched_from, watched, changes) = match observation.seen() {
             Seen::Unchanged => (start, elapsed, 0.0),
             Seen::Changes(n) => (start, elapsed, f64::from(n)),
             Seen::Changed => {
-                let mean = rate * operational(factors, start, elapsed);
+                let mean = rate * factors.operational(start, elapsed);
                 // The expected number of changes where there is at least one.
                 (start, elapsed, if mean > 0.0 { mean / -(-mean).exp_m1() } else { 1.0 })
             }
@@ -141,16 +156,15 @@ impl Profile {
                 (at, since.seconds(), 0.0)
             }
         };
-        let total = operational(factors, watched_from, watched);
+        let total = factors.operational(watched_from, watched);
         for Stretch { hour, weekday, seconds } in stretches(watched_from, watched) {
-            let factor = factors[weekday][hour];
-            let share = if total > 0.0 { changes * factor * seconds / total } else { 0.0 };
+            let (of_hour, of_day) = (factors.hours[hour], factors.weekdays[weekday]);
+            let share = if total > 0.0 { changes * of_hour * of_day * seconds / total } else { 0.0 };
             // Each factor is what its changes are to those expected from the other factor alone.
-            let (of_hour, of_day) = (self.hours[hour].factor(), self.weekdays[weekday].factor());
             self.hours[hour].seen += share;
-            self.hours[hour].expected += rate * seconds * factor / of_hour;
+            self.hours[hour].expected += rate * seconds * of_day;
             self.weekdays[weekday].seen += share;
-            self.weekdays[weekday].expected += rate * seconds * factor / of_day;
+            self.weekdays[weekday].expected += rate * seconds * of_hour;
         }
     }
 
@@ -172,12 +186,8 @@ impl Profile {
         }
         // Whole weeks count as such: the factors average to 1.
         let weeks = (seconds / WEEK).floor() * WEEK;
-        Period::raw(weeks + operational(&self.factors(), start_s, seconds - weeks))
+        Period::raw(weeks + self.factors().operational(start_s, seconds - weeks))
     }
-}
-
-fn operational(factors: &[[f64; HOURS]; WEEKDAYS], start: f64, elapsed: f64) -> f64 {
-    stretches(start, elapsed).map(|stretch| factors[stretch.weekday][stretch.hour] * stretch.seconds).sum()
 }
 
 /// ln P of what was seen, at an expected number of changes.

@@ -14,7 +14,7 @@
 
 use everfresh::estimate::{
     Drifting, Estimator, Evidence, Foresight, Gamma, Habits, Hierarchy, MaximumLikelihood, Naive, Observation, Prior,
-    Ratio, Renewal, TwoRate, TwoRates, best_shape, foresight, poisson,
+    Profile, Ratio, Renewal, TwoRate, TwoRates, best_shape, foresight, poisson,
 };
 use everfresh::{Period, Rate, Unit};
 use std::collections::HashMap;
@@ -234,6 +234,41 @@ fn real_documents_are_foreseen() {
     }
 }
 
+/// CGM03 figure 17: shares of pages by their mean time between changes, as the naive estimator has it.
+fn figure_17(pages: &[Vec<Observation>]) {
+    let mut shares = [0.0; 5];
+    let pages: Vec<_> = pages.iter().filter(|page| !page.is_empty()).collect();
+    for page in &pages {
+        let changes = page.iter().filter(|seen| seen.has_changed()).count() as f64;
+        let interval = page.len() as f64 / 2.0 / changes;
+        let bar = [1.0, 7.0, 30.0, 120.0].iter().filter(|bound| interval > **bound).count();
+        shares[bar] += 100.0 / pages.len() as f64;
+    }
+    let [day, week, month, months, never] = shares;
+    println!(
+        "  changed every day {day:.0}%, week {week:.0}%, month {month:.0}%, 4 months {months:.0}%, less {never:.0}%"
+    );
+}
+
+/// Whether hours and weekdays, learnt over all pages of a trace, foresee visits every six hours better than a constant rate.
+fn hours_and_weekdays(histories: &[History], end: u64) -> String {
+    let prior = Prior::new(0.5, Rate::per(1.0, Unit::Month).unwrap()).unwrap();
+    let mut profile = Profile::new();
+    for history in histories {
+        let (mut page, mut start) = (Gamma::new(prior), FROM.max(history.versions[0].0) as f64);
+        for observation in visits(history, end, DAY / 4) {
+            let rate = Rate::per(page.alpha() / page.beta().days(), Unit::Day).unwrap();
+            profile.observe(start, &observation, rate).unwrap();
+            page.observe(&observation);
+            start += observation.elapsed().seconds();
+        }
+    }
+    let verdict = if profile.is_better() { "used" } else { "not used" };
+    let sunday: f64 = (0..24).map(|hour| profile.factor(6, hour)).sum::<f64>() / 24.0;
+    let tuesday: f64 = (0..24).map(|hour| profile.factor(1, hour)).sum::<f64>() / 24.0;
+    format!("hours and weekdays: {verdict}, gain {:.0}; Tuesday {tuesday:.2}, Sunday {sunday:.2}", profile.gain())
+}
+
 #[test]
 fn real_documents_are_not_quite_poisson() {
     let Some(folder) = data() else { return };
@@ -241,17 +276,20 @@ fn real_documents_are_not_quite_poisson() {
         let (histories, end) = histories(&folder.join(trace));
         let pages: Vec<Vec<Observation>> = histories.iter().map(|history| visits(history, end, DAY / 2)).collect();
         println!("\n{trace}, visited twice a day");
+        figure_17(&pages);
+        println!("  {}", hours_and_weekdays(&histories, end));
         println!(
-            "  mean gap       pages   gaps  distance  by chance  dispersion  held out: exp    Lomax  Weibull  law"
+            "  mean gap       pages passing   gaps  distance  by chance  dispersion  held out: exp    Lomax  Weibull  law"
         );
         for group in poisson::examine(pages.iter().map(Vec::as_slice)) {
             let held_out = group.held_out.map_or([f64::NAN; 3], |scores| scores);
             let [exponential, lomax, weibull] = held_out.map(|score| format!("{score:.3}").replace("NaN", "-"));
             println!(
-                "  {:>6} {:>8} {:>5} {:>6} {:>9.3} {:>10.3} {:>11} {exponential:>14} {lomax:>8} {weibull:>8}  {}",
+                "  {:>6} {:>8} {:>5} {:>6.0}% {:>6} {:>9.3} {:>10.3} {:>11} {exponential:>14} {lomax:>8} {weibull:>8}  {}",
                 format!("{:.2}", group.mean_gap.0),
                 format!("{:.2}", group.mean_gap.1),
                 group.pages,
+                100.0 * group.passing,
                 group.gaps,
                 group.distance,
                 group.by_chance,

@@ -1,5 +1,5 @@
 /// From here on the asymptotic series below hold to the last places.
-const FAR: f64 = 10.0;
+const FAR: f64 = 12.0;
 
 /// The digamma function `ψ(x) = d ln Γ(x) / dx`, for x > 0.
 ///

@@ -39,18 +39,23 @@ fn bias() -> Result<(), Error> {
 
 /// How often the interval of the gamma posterior holds the truth.
 fn coverage() -> Result<(), Error> {
-    println!("\nintervals at 90 %, irregular visits (2.4 h to 30 days): the truth is");
-    println!("visits   below   inside    above   rates span");
     let prior = Prior::new(0.3, Rate::per(0.3, Unit::Day)?)?;
-    for visits in [2, 5, 20, 100] {
-        let c = laboratory::coverage(SEED, prior, visits, 10_000)?;
-        println!(
-            "{visits:>6} {:>6.1}% {:>7.1}% {:>7.1}%   {:.1} decades",
-            100.0 * c.below,
-            100.0 * c.inside,
-            100.0 * c.above,
-            c.decades
-        );
+    for (name, gaps) in [
+        ("irregular visits (2.4 h to 30 days)", laboratory::IRREGULAR),
+        ("late visits (20 to 30 days), which tell little", laboratory::LATE),
+    ] {
+        println!("\nintervals at 90 %, {name}: the truth is");
+        println!("visits   below   inside    above   rates span");
+        for visits in [2, 5, 20, 100] {
+            let c = laboratory::coverage(SEED, prior, gaps, visits, 10_000)?;
+            println!(
+                "{visits:>6} {:>6.1}% {:>7.1}% {:>7.1}%   {:.1} decades",
+                100.0 * c.below,
+                100.0 * c.inside,
+                100.0 * c.above,
+                c.decades
+            );
+        }
     }
     Ok(())
 }

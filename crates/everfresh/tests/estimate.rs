@@ -138,7 +138,7 @@ fn intervals_cover_nine_in_ten() {
     assert!((learnt.alpha() / 0.3 - 1.0).abs() < 0.1, "{learnt:?}");
     assert!((learnt.mean().per_day() / 0.3 - 1.0).abs() < 0.1, "{learnt:?}");
     for visits in [2, 5, 20, 100] {
-        let coverage = laboratory::coverage(5, learnt, visits, 10_000).unwrap();
+        let coverage = laboratory::coverage(5, learnt, laboratory::IRREGULAR, visits, 10_000).unwrap();
         assert!((coverage.inside - 0.9).abs() < 0.02, "{visits} visits: {}", coverage.inside);
         assert!(coverage.decades > 6.0, "{}", coverage.decades);
     }
@@ -319,7 +319,7 @@ fn renewal_foresees_bursts() {
     let prior = prior(1.0, 0.2);
     let pages: Vec<Vec<Observation>> =
         (0..60).map(|seed| weibull_visits(&mut seeded(seed), 0.2, 0.5, 0.5, 400).unwrap()).collect();
-    let shape = best_shape(prior, || pages.iter().map(Vec::as_slice));
+    let shape = best_shape(prior, &pages.iter().map(Vec::as_slice).collect::<Vec<_>>());
     assert!((0.4..=0.6).contains(&shape), "{shape}");
     let score = |make: &dyn Fn() -> Box<dyn Estimator>| {
         pages.iter().map(|page| foresight(&mut *make(), page)).fold(Foresight::default(), Foresight::plus).mean()
@@ -335,6 +335,29 @@ fn renewal_foresees_bursts() {
     }
     let (a, b) = (renewal.estimate().rate.per_day(), poisson.estimate().rate.per_day());
     assert!((a / b - 1.0).abs() < 1e-4, "shape 1 is Poisson: {a} {b}");
+}
+
+/// Bursty pages: intervals that know of the dispersion hold the long-run rate, those that do not are far too narrow.
+#[test]
+fn dispersion_widens_the_intervals_of_bursty_pages() {
+    let prior = prior(1.0, 0.2);
+    let mut rng = seeded(21);
+    let (mut held, mut without, pages) = (0, 0, 1000);
+    for _ in 0..pages {
+        let rate = draw(&mut rng, prior).max(1e-3);
+        let truth = Rate::per(rate, Unit::Day).unwrap();
+        let visits = weibull_visits(&mut rng, rate, 0.5, 0.5, 400).unwrap();
+        for (count, dispersion) in [(&mut held, 5.0), (&mut without, 1.0)] {
+            let habits = Habits::new(Period::NEVER, dispersion).unwrap();
+            let mut state = PageState::default();
+            for visit in &visits {
+                state.observe(&prior, &habits, visit);
+            }
+            *count += u32::from(state.posterior(prior, &habits).estimate().interval.contains(truth));
+        }
+    }
+    // Not quite 90 %: the changes of a burst between two visits are seen as one.
+    assert!(held > 800 && without < 550, "{held} {without} of {pages}");
 }
 
 /// Busy and quiet times: the filter knows which it is, and foresees better than a constant rate.

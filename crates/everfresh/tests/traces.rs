@@ -181,7 +181,7 @@ fn compare(pages: &[Page]) -> (Vec<(&'static str, f64)>, String) {
     let quarters: Vec<Page> = pages.iter().map(Page::quartered).collect();
     let early = learn(&quarters).global();
     let habit = choose(&quarters, &habits, |habits, _| Drifting::new(early, habits));
-    let shape = best_shape(early, || pages.iter().map(|page| page.first.as_slice()));
+    let shape = best_shape(early, &pages.iter().map(|page| page.first.as_slice()).collect::<Vec<_>>());
     let mut rhythms = Vec::new();
     for busy in [3.0, 10.0, 30.0] {
         for quiet in [30.0, 100.0, 300.0] {

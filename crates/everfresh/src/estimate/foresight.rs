@@ -42,3 +42,24 @@ pub fn foresight<'a>(
     }
     total
 }
+
+/// The candidate (a shape, a rhythm, habits, a prior) under which these pages' visits were foreseen best, each page by the
+/// estimator that `make` gives it; one for which it gives none is passed over. Nothing without candidates.
+///
+/// Of candidates that foresee equally well, the last wins. Which model fits a group is found in the same way, among several
+/// estimators boxed as `dyn Estimator`.
+pub fn best_foreseen<C: Copy, E: Estimator>(
+    candidates: impl IntoIterator<Item = C>,
+    pages: &[&[Observation]],
+    make: impl Fn(C) -> Option<E>,
+) -> Option<C> {
+    let score = |candidate: C| -> Option<f64> {
+        let mut sum = 0.0;
+        for page in pages {
+            sum += foresight(&mut make(candidate)?, *page).log_likelihood;
+        }
+        Some(sum)
+    };
+    let scored = candidates.into_iter().filter_map(|candidate| Some((score(candidate)?, candidate)));
+    scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
+}

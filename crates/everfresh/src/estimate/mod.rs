@@ -16,7 +16,7 @@
 //! | [`TwoRate`] | anything | 3 numbers and a shared [`TwoRates`] | pages with busy and quiet times |
 //!
 //! [`Hierarchy`] learns priors from the pages themselves, by group; [`profile`] learns the hours and weekdays of a group;
-//! [`poisson`] asks whether changes are Poisson at all. Every estimator passes the suite in [`checks`].
+//! [`poisson`] asks whether changes are Poisson at all; [`foresight`](foresight()) scores any of them on what comes next. Every estimator passes the suite in [`checks`].
 
 pub mod checks;
 mod drift;
@@ -33,7 +33,7 @@ mod renewal;
 mod two_rate;
 
 pub use drift::{Drifting, Habits, PageState};
-pub use foresight::{Foresight, foresight};
+pub use foresight::{Foresight, best_foreseen, foresight};
 pub use gamma::{Evidence, Gamma, Prior};
 pub use hierarchy::{Hierarchy, Population};
 pub use last_change::LastChange;
@@ -212,5 +212,19 @@ pub trait Estimator {
     /// It is the predictive divergence curve D(t). Unless an estimator knows better, that of its point estimate.
     fn change_probability(&self, elapsed: Period) -> f64 {
         -(-(self.estimate().rate * elapsed)).exp_m1()
+    }
+}
+
+impl<E: Estimator + ?Sized> Estimator for Box<E> {
+    fn observe(&mut self, observation: &Observation) {
+        (**self).observe(observation);
+    }
+
+    fn estimate(&self) -> Estimate {
+        (**self).estimate()
+    }
+
+    fn change_probability(&self, elapsed: Period) -> f64 {
+        (**self).change_probability(elapsed)
     }
 }

@@ -112,16 +112,8 @@ impl Estimator for Renewal {
 /// The Weibull shape, of 0.3 to 1, under which these pages' visits were foreseen best: each visit by those before it.
 ///
 /// A shape above 1 (pages that change like clockwork) is not among them: on real traces it did not last.
-pub fn best_shape<'a, I>(prior: Prior, pages: impl Fn() -> I) -> f64
-where
-    I: Iterator<Item = &'a [Observation]>,
-{
-    let score = |shape: &f64| -> f64 {
-        pages()
-            .filter_map(|page| Some(super::foresight(&mut Renewal::new(prior, *shape).ok()?, page).log_likelihood))
-            .sum()
-    };
+pub fn best_shape(prior: Prior, pages: &[&[Observation]]) -> f64 {
     let shapes = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
-    let scored = shapes.into_iter().map(|shape| (score(&shape), shape));
-    scored.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(1.0, |(_, shape)| shape)
+    // Every shape of the list is legal.
+    super::best_foreseen(shapes, pages, |shape| Renewal::new(prior, shape).ok()).unwrap_or(1.0)
 }

@@ -72,9 +72,18 @@ pub fn bias(seed: u64, r: f64, visits: u32, pages: u32) -> Result<[(f64, f64); 8
     Ok(sums.map(|(sum, squares)| (sum / n, (squares / n - (sum / n).powi(2)).max(0.0).sqrt())))
 }
 
-/// Days between visits: nobody visits regularly. Log-uniform from 2.4 hours to 30 days.
+/// Days between visits, from and to: nobody visits regularly.
+pub const IRREGULAR: (f64, f64) = (0.1, 30.0);
+/// Every visit long after the next change of most pages.
+pub const LATE: (f64, f64) = (20.0, 30.0);
+
+/// Days between two visits, log-uniform.
+pub fn between(rng: &mut impl Rng, (from, to): (f64, f64)) -> f64 {
+    from * (to / from).powf(rng.random::<f64>())
+}
+
 pub fn irregular(rng: &mut impl Rng) -> f64 {
-    0.1 * 300f64.powf(rng.random::<f64>())
+    between(rng, IRREGULAR)
 }
 
 /// A rate per day, drawn from a prior.
@@ -91,7 +100,7 @@ pub struct Coverage {
     pub decades: f64,
 }
 
-pub fn coverage(seed: u64, prior: Prior, visits: u32, pages: u32) -> Result<Coverage> {
+pub fn coverage(seed: u64, prior: Prior, gaps: (f64, f64), visits: u32, pages: u32) -> Result<Coverage> {
     let mut rng = seeded(seed);
     let (mut below, mut above, mut rates) = (0.0, 0.0, Vec::new());
     for _ in 0..pages {
@@ -99,7 +108,7 @@ pub fn coverage(seed: u64, prior: Prior, visits: u32, pages: u32) -> Result<Cove
         rates.push(rate);
         let mut page = Gamma::new(prior);
         for _ in 0..visits {
-            let elapsed = irregular(&mut rng);
+            let elapsed = between(&mut rng, gaps);
             page.observe(&poisson_visit(&mut rng, rate, elapsed)?.0);
         }
         let interval = page.estimate().interval;

@@ -159,6 +159,18 @@ fn learn(truth: Prior, start: Prior, visits: u32, pages: u32) -> Prior {
     population.learn(start, 1.0)
 }
 
+/// A prior that is thirty times too slow is mended by learning again from the same visits, twice or thrice.
+#[test]
+fn a_bad_start_is_mended_by_learning_again() {
+    let (truth, mut start) = (prior(0.3, 0.3), prior(1.0, 0.01));
+    let first = learn(truth, start, 20, 5000);
+    assert!(first.mean().per_day() < 0.2, "once is not enough: {first:?}");
+    for _ in 0..3 {
+        start = learn(truth, start, 20, 5000);
+    }
+    assert!((start.alpha() / 0.3 - 1.0).abs() < 0.1 && (start.mean().per_day() / 0.3 - 1.0).abs() < 0.1, "{start:?}");
+}
+
 /// Pages that come and go leave no trace; shards add up.
 #[test]
 fn populations_add_and_subtract() {

@@ -154,18 +154,23 @@ fn choose<C: Copy, E: Estimator>(pages: &[Page], candidates: &[C], make: impl Fn
     scored.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap().1
 }
 
+/// The priors of all groups, learnt from the first halves; thrice, since evidence depends on the prior it was weighed under.
 fn learn(pages: &[Page]) -> Hierarchy {
     let base = Prior::new(0.5, Rate::per(1.0, Unit::Month).unwrap()).unwrap();
-    let mut hierarchy = Hierarchy::new(base);
-    for page in pages {
-        let mut evidence = Evidence::NONE;
-        for observation in &page.first {
-            evidence.observe(&base, observation);
+    let mut learnt = Hierarchy::new(base);
+    for _ in 0..3 {
+        let mut next = Hierarchy::new(base);
+        for page in pages {
+            let mut evidence = Evidence::NONE;
+            for observation in &page.first {
+                evidence.observe(&learnt.prior(page.group), observation);
+            }
+            next.add(page.group, evidence);
         }
-        hierarchy.add(page.group, evidence);
+        next.learn();
+        learnt = next;
     }
-    hierarchy.learn();
-    hierarchy
+    learnt
 }
 
 /// The names and scores of all estimators on a trace, and the numbers that were learnt.

@@ -140,6 +140,10 @@ fn shape_slope(terms: &[(f64, f64, f64)], base: Prior, pooling: f64, alpha: f64,
 /// Pages are put in with their [`Evidence`]; one that was visited again is replaced, so that a hierarchy grows with the data.
 /// [`Hierarchy::learn`] looks at buckets, not at pages.
 ///
+/// What a bare change told was weighed under the prior of its time. Where the first prior was far off (thirty times too
+/// slow, say), learn, take in the visits again under what was learnt, and repeat: three rounds suffice. Counts and dated
+/// changes do not depend on the prior.
+///
 /// ```
 /// use everfresh::estimate::{Evidence, Hierarchy, Prior};
 /// use everfresh::{Period, Unit};

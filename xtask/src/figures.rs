@@ -1,12 +1,16 @@
 //! The pictures of the documentation, drawn from the library.
 
 use anyhow::{Result, anyhow};
-use everfresh::{Objective, Order, Page, Plan, Price, Rate, Terms, Unit};
+use everfresh::estimate::{Estimator, Gamma, Naive, Observation, Prior, Ratio};
+use everfresh::{Objective, Order, Page, Period, Plan, Price, Rate, Terms, Unit};
 use plotters::prelude::*;
 
 /// Every picture: its path from the root, and its content.
 pub fn all() -> Result<Vec<(&'static str, String)>> {
-    Ok(vec![("docs/frequency-against-rate.svg", frequency_against_rate()?)])
+    Ok(vec![
+        ("docs/frequency-against-rate.svg", frequency_against_rate()?),
+        ("docs/bias-of-estimators.svg", bias_of_estimators()?),
+    ])
 }
 
 const FRESHNESS: RGBColor = RGBColor(0, 114, 178);
@@ -58,6 +62,80 @@ fn frequency_against_rate() -> Result<String> {
     };
     draw(&mut svg).map_err(|error| anyhow!("cannot draw: {error}"))?;
     Ok(svg)
+}
+
+/// The mean of an estimate over the truth, against the changes per visit: exactly, over the number of visits that find a change.
+fn bias_of_estimators() -> Result<String> {
+    let mut svg = String::new();
+    let draw = |svg: &mut String| -> Result<(), Box<dyn std::error::Error>> {
+        let area = SVGBackend::with_string(svg, (760, 400)).into_drawing_area();
+        area.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(&area)
+            .margin(16)
+            .x_label_area_size(44)
+            .y_label_area_size(52)
+            .build_cartesian_2d(0.0..5.0, 0.0..1.6)?;
+        chart
+            .configure_mesh()
+            .x_desc("changes per visit")
+            .y_desc("mean estimate / truth")
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.08))
+            .label_style(("sans-serif", 14))
+            .draw()?;
+        let prior = Prior::new(0.5, Rate::per(1.0, Unit::Day)?)?;
+        let naive = by_changed_visits(10, Naive::new)?;
+        let few = by_changed_visits(10, Ratio::new)?;
+        let many = by_changed_visits(50, Ratio::new)?;
+        let gamma = by_changed_visits(10, || Gamma::new(prior))?;
+        for (label, colour, estimates) in [
+            ("naive", PROPORTIONAL, naive),
+            ("corrected ratio, 10 visits", FRESHNESS, few),
+            ("corrected ratio, 50 visits", BLACK, many),
+            ("gamma posterior, 10 visits, prior around 1", AGE, gamma),
+        ] {
+            let curve = (4..=250).map(|i| f64::from(i) / 50.0).map(|r| (r, mean_estimate(&estimates, r) / r));
+            chart.draw_series(LineSeries::new(curve, colour.stroke_width(2)))?.label(label).legend(line(colour));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
+            .label_font(("sans-serif", 14))
+            .border_style(TRANSPARENT)
+            .background_style(WHITE.mix(0.8))
+            .draw()?;
+        area.present()?;
+        Ok(())
+    };
+    draw(&mut svg).map_err(|error| anyhow!("cannot draw: {error}"))?;
+    Ok(svg)
+}
+
+/// What an estimator says after so many daily visits, by how many of them found a change, these spread evenly.
+fn by_changed_visits<E: Estimator>(visits: u32, make: impl Fn() -> E) -> everfresh::Result<Vec<f64>> {
+    let day = Period::of(1.0, Unit::Day)?;
+    let mut estimates = Vec::new();
+    for changed in 0..=visits {
+        let mut estimator = make();
+        for visit in 0..visits {
+            let finds = (visit + 1) * changed / visits > visit * changed / visits;
+            estimator.observe(&if finds { Observation::changed(day)? } else { Observation::unchanged(day)? });
+        }
+        estimates.push(estimator.estimate().rate.per_day());
+    }
+    Ok(estimates)
+}
+
+/// Their mean when the page changes r times per visit: a binomial number of visits finds a change.
+fn mean_estimate(estimates: &[f64], r: f64) -> f64 {
+    let (visits, odds) = (estimates.len() - 1, r.exp_m1());
+    let mut probability = (-r * visits as f64).exp();
+    let mut mean = 0.0;
+    for (changed, estimate) in estimates.iter().enumerate() {
+        mean += probability * estimate;
+        probability *= odds * (visits - changed) as f64 / (changed + 1) as f64;
+    }
+    mean
 }
 
 fn line(colour: RGBColor) -> impl Fn((i32, i32)) -> PathElement<(i32, i32)> {

@@ -1,6 +1,7 @@
-//! Automation for the project: `cargo xtask tidy`, `cargo xtask figures`, `cargo xtask bench plan`.
+//! Automation for the project: `cargo xtask tidy`, `cargo xtask figures`, `cargo xtask bench`.
 
 pub mod bench;
+pub mod bench_estimate;
 pub mod figures;
 pub mod tidy;
 

@@ -13,7 +13,9 @@ usage: cargo xtask <command>
   tidy      checks the rules of the project: dependency direction, pure crates, banned words, long functions, dead files
   figures   draws the pictures of the documentation anew
   bench plan [--pages N] [--rival-pages N] [--runs N]
-            measures the streaming solver beside the machine's bound and a NumPy rival (0 rival pages: without it)";
+            measures the streaming solver beside the machine's bound and a NumPy rival (0 rival pages: without it)
+  bench estimate [--pages N] [--runs N]
+            measures observations per second, and learning priors anew";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,7 +23,7 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["tidy"] => tidy(),
         ["figures"] => figures(),
-        ["bench", "plan", ..] => bench(&arguments[2..]),
+        ["bench", what @ ("plan" | "estimate"), ..] => bench(what, &arguments[2..]),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -52,14 +54,14 @@ fn figures() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn bench(arguments: &[&str]) -> Result<ExitCode> {
+fn bench(what: &str, arguments: &[&str]) -> Result<ExitCode> {
     if cfg!(debug_assertions) {
         // Only optimised code is worth measuring.
         let mut cargo = std::process::Command::new(env!("CARGO"));
-        cargo.args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench", "plan"]).args(arguments);
+        cargo.args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench", what]).args(arguments);
         return Ok(if cargo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let mut options = Options::default();
+    let mut options = if what == "plan" { Options::default() } else { xtask::bench_estimate::OPTIONS };
     for pair in arguments.chunks(2) {
         let [flag, value] = pair else { bail!("{pair:?} has no value\n{USAGE}") };
         let value: usize = value.parse().with_context(|| format!("{flag} takes a whole number, got `{value}`"))?;
@@ -70,6 +72,7 @@ fn bench(arguments: &[&str]) -> Result<ExitCode> {
             _ => bail!("unknown flag `{flag}`\n{USAGE}"),
         }
     }
-    print!("{}", xtask::bench::run(options)?);
+    let text = if what == "plan" { xtask::bench::run(options)? } else { xtask::bench_estimate::run(options)? };
+    print!("{text}");
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@
 //! * [`curve`]: how copy and source diverge with time, and the utility of a visit that follows;
 //! * [`order`]: fixed, random and purely random order in closed form;
 //! * [`plan`]: a budget, a price or a cost in; every page's frequency, freshness and age out;
+//! * [`estimate`]: from what visits saw to how fast a page changes, with what is not known;
 //! * [`income`]: what a visit is worth when it costs real money;
 //! * [`gamma_model`] and [`once_per_interval`]: the two side models of the papers;
 //! * [`kernel`] and [`numeric`]: the functions underneath, exact at their edges.
@@ -34,6 +35,7 @@
 
 pub mod curve;
 mod error;
+pub mod estimate;
 pub mod gamma_model;
 pub mod income;
 pub mod kernel;

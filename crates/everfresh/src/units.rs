@@ -177,6 +177,11 @@ impl Rate {
         crate::error::magnitude_or_zero("rate per second", per_second).map(Rate)
     }
 
+    /// A rate that the library estimated, per second: what is below or above the legal magnitudes is put at their edge.
+    pub(crate) fn estimated(per_second: f64) -> Rate {
+        if per_second < crate::error::SMALLEST { Rate::STATIC } else { Rate(per_second.min(crate::error::LARGEST)) }
+    }
+
     /// Changes per second.
     pub const fn per_second(self) -> f64 {
         self.0

@@ -14,3 +14,12 @@ fn papers_come_out_as_printed() {
     }
     cases.case("tests/papers/*.md");
 }
+
+/// Not a paper's, but as fixed: the pages are simulated from a seed.
+#[test]
+fn learning_comes_out_as_written_down() {
+    let cases = trycmd::TestCases::new();
+    let built = std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().join("examples");
+    cases.register_bin("learning", built.join("learning").with_extension(std::env::consts::EXE_EXTENSION));
+    cases.case("tests/learning/*.md");
+}

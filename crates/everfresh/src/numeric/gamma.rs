@@ -1,3 +1,5 @@
+use super::{Evaluation, solve};
+
 /// The lower incomplete gamma function `γ(a, z) = integral of s^(a-1) e^-s over 0..z`, not regularised.
 ///
 /// Domain: a > 0, z >= 0. Relative error below 1e-13 for a up to 170; beyond it the value overflows.
@@ -19,6 +21,13 @@ pub fn gamma_lower(a: f64, z: f64) -> f64 {
 
 /// `z^a e^-z sum over n of z^n / (a (a+1) ... (a+n))`: all terms positive.
 fn lower_series(a: f64, z: f64) -> f64 {
+    // The power is exact to the last places but overflows; in logarithms a large one keeps thirteen digits.
+    let scale = if a < 100.0 { z.powf(a) * (-z).exp() } else { (a * z.ln() - z).exp() };
+    scale * series_sum(a, z)
+}
+
+/// `sum over n of z^n / (a (a+1) ... (a+n))`.
+fn series_sum(a: f64, z: f64) -> f64 {
     let mut term = 1.0 / a;
     let mut total = term;
     let mut n = a;
@@ -27,16 +36,20 @@ fn lower_series(a: f64, z: f64) -> f64 {
         term *= z / n;
         total += term;
     }
-    // The power is exact to the last places but overflows; in logarithms a large one keeps thirteen digits.
-    let scale = if a < 100.0 { z.powf(a) * (-z).exp() } else { (a * z.ln() - z).exp() };
-    scale * total
+    total
 }
 
-/// The upper incomplete gamma function by its continued fraction (Lentz), for z >= a + 1.
+/// The upper incomplete gamma function by its continued fraction, for z >= a + 1.
 fn upper_fraction(a: f64, z: f64) -> f64 {
     if z.is_infinite() {
         return 0.0;
     }
+    // In logarithms: z^a may overflow where the product does not.
+    (a * z.ln() - z).exp() * fraction(a, z)
+}
+
+/// The continued fraction of the upper incomplete gamma function (Lentz), for z >= a + 1.
+fn fraction(a: f64, z: f64) -> f64 {
     let mut b = z + 1.0 - a;
     let mut c = 1.0 / f64::MIN_POSITIVE;
     let mut d = 1.0 / b;
@@ -51,8 +64,80 @@ fn upper_fraction(a: f64, z: f64) -> f64 {
             break;
         }
     }
-    // In logarithms: z^a may overflow where the product does not.
-    (a * z.ln() - z).exp() * fraction
+    fraction
+}
+
+/// The shares of a gamma distribution of shape a (and scale 1) below and above z: P(a, z) and Q(a, z) = 1 - P.
+///
+/// The smaller of the two is exact to about ten digits for a up to 1000.
+pub(crate) fn gamma_shares(a: f64, z: f64) -> (f64, f64) {
+    if z <= 0.0 {
+        return (0.0, 1.0);
+    }
+    // z^a e^-z / Γ(a+1).
+    let point = poisson_point(a, z);
+    if z < a + 1.0 {
+        let below = (point * a * series_sum(a, z)).min(1.0);
+        (below, 1.0 - below)
+    } else {
+        let above = if z.is_infinite() { 0.0 } else { (point * a * fraction(a, z)).min(1.0) };
+        (1.0 - above, above)
+    }
+}
+
+/// The z below which a gamma distribution of shape `a` (and scale 1) has the share `p`.
+///
+/// Domain: a > 0, 0 < p < 1; it underflows to 0 for tiny shapes. Eight digits: what intervals for people need.
+///
+/// ```
+/// use everfresh::numeric::gamma_quantile;
+/// // Shape 1 is the exponential distribution.
+/// assert!((gamma_quantile(1.0, 0.9) / 10f64.ln() - 1.0).abs() < 1e-8);
+/// ```
+pub fn gamma_quantile(a: f64, p: f64) -> f64 {
+    // Wilson and Hilferty: the cube root of a gamma variable is nearly normal.
+    let hilferty = |z: f64| a * (1.0 - 1.0 / (9.0 * a) + z / (3.0 * a.sqrt())).powi(3);
+    let start = hilferty(normal_quantile(p));
+    if a > 1000.0 {
+        return start;
+    }
+    // Where the start is useless: near zero the share is z^a / Γ(a+1).
+    let low = ((p.ln() + libm::lgamma(a + 1.0)) / a).exp();
+    if low < 1e-9 {
+        return low;
+    }
+    let start = if a > 1.0 && start > 0.1 * a { start } else { low.min(a + 1.0) };
+    let elasticity = |z: f64, share: f64| a * poisson_point(a, z) / share;
+    if p <= 0.5 {
+        solve(p, start, |z| {
+            let value = gamma_shares(a, z).0;
+            Evaluation { value, elasticity: elasticity(z, value) }
+        })
+    } else {
+        // The odds against the upper share rise from 0: they keep their digits where P is near 1.
+        solve(1.0 / (1.0 - p), start, |z| {
+            let above = gamma_shares(a, z).1;
+            Evaluation { value: 1.0 / above, elasticity: elasticity(z, above) }
+        })
+    }
+}
+
+/// The z below which a standard normal variable has the share `p` (Acklam's rational approximation, 1e-9).
+pub(crate) fn normal_quantile(p: f64) -> f64 {
+    if p > 0.5 {
+        return -normal_quantile(1.0 - p);
+    }
+    let polynomial = |x: f64, c: &[f64]| c.iter().fold(0.0, |sum, c| sum * x + c);
+    if p < 0.02425 {
+        let q = (-2.0 * p.ln()).sqrt();
+        let top = [-7.784_894_002e-3, -0.322_396_458, -2.400_758_277, -2.549_732_539, 4.374_664_141, 2.938_163_983];
+        return polynomial(q, &top)
+            / polynomial(q, &[7.784_695_709e-3, 0.322_467_129, 2.445_134_137, 3.754_408_661, 1.0]);
+    }
+    let q = p - 0.5;
+    let top = [-39.696_830_29, 220.946_098_4, -275.928_510_4, 138.357_751_9, -30.664_798_07, 2.506_628_277];
+    q * polynomial(q * q, &top)
+        / polynomial(q * q, &[-54.476_098_8, 161.585_836_9, -155.698_979_9, 66.801_311_89, -13.280_681_55, 1.0])
 }
 
 /// One step of [`poisson_tails`].
@@ -171,6 +256,20 @@ mod tests {
             let last = poisson_tails(k, 1e-8).last().unwrap().at_least;
             assert!((last + (-1e-8f64).exp_m1()).abs() <= 1e-15 * last, "{k}: {last}");
         }
+    }
+
+    #[test]
+    fn quantiles_are_where_the_shares_say() {
+        for a in [0.05, 0.3, 1.0, 2.5, 17.0, 400.0, 999.0, 1e4] {
+            for p in [0.001, 0.05, 0.3, 0.5, 0.7, 0.95, 0.999] {
+                let z = gamma_quantile(a, p);
+                let found = gamma_shares(a, z).0;
+                assert!((found - p).abs() < 2e-6 * p.min(1.0 - p).max(0.05), "{a} {p}: {z} has {found}");
+            }
+        }
+        // Tables of the chi-squared distribution: one degree of freedom, and twenty.
+        assert!((2.0 * gamma_quantile(0.5, 0.9) - 2.705_543_454).abs() < 1e-7);
+        assert!((2.0 * gamma_quantile(10.0, 0.05) - 10.850_811_39).abs() < 1e-6);
     }
 
     #[test]

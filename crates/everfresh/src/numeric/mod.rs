@@ -2,6 +2,7 @@
 //!
 //! They are public because estimators, laboratories and readers need them; none knows anything of pages.
 
+mod digamma;
 mod ein;
 mod exp_difference;
 mod gamma;
@@ -9,10 +10,11 @@ mod phi;
 mod root;
 mod sum;
 
+pub use digamma::{digamma, trigamma};
 pub use ein::ein;
 pub use exp_difference::exp_difference;
-pub use gamma::gamma_lower;
-pub(crate) use gamma::{Tail, poisson_tails};
+pub(crate) use gamma::{Tail, normal_quantile, poisson_tails};
+pub use gamma::{gamma_lower, gamma_quantile};
 pub use phi::Phi;
 pub(crate) use root::{Evaluation, solve};
 pub use sum::Sum;

@@ -1,0 +1,87 @@
+//! How well rates are learnt from visits, on simulated pages.
+//!
+//! `cargo run --release --example learning`
+
+#![allow(clippy::print_stdout, missing_docs)]
+
+#[path = "../tests/laboratory/mod.rs"]
+#[allow(dead_code, unreachable_pub, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+mod laboratory;
+
+use everfresh::estimate::Prior;
+use everfresh::{Error, Rate, Unit};
+use laboratory::NAMES;
+
+const SEED: u64 = 7;
+
+fn main() -> Result<(), Error> {
+    bias()?;
+    coverage()?;
+    plans()
+}
+
+/// Estimate / truth, mean and standard deviation, of pages with r changes between two visits.
+fn bias() -> Result<(), Error> {
+    println!("estimate / truth after n visits, r changes per visit; seed {SEED}");
+    for deviation in [false, true] {
+        let what = if deviation { "standard deviation" } else { "mean" };
+        println!("\n{what:<20}{}", NAMES.map(|name| format!("{name:>12}")).join(""));
+        for (n, pages) in [(10, 3000), (50, 2000)] {
+            for r in [0.1, 0.5, 1.0, 2.0, 3.0, 10.0] {
+                let cells = laboratory::bias(SEED, r, n, pages)?
+                    .map(|(mean, spread)| format!("{:>12.3}", if deviation { spread } else { mean }));
+                println!("n = {n:>3}, r = {r:>4} {}", cells.join("").trim_end());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How often the interval of the gamma posterior holds the truth.
+fn coverage() -> Result<(), Error> {
+    let prior = Prior::new(0.3, Rate::per(0.3, Unit::Day)?)?;
+    for (name, gaps) in [
+        ("irregular visits (2.4 h to 30 days)", laboratory::IRREGULAR),
+        ("late visits (20 to 30 days), which tell little", laboratory::LATE),
+    ] {
+        println!("\nintervals at 90 %, {name}: the truth is");
+        println!("visits   below   inside    above   rates span");
+        for visits in [2, 5, 20, 100] {
+            let c = laboratory::coverage(SEED, prior, gaps, visits, 10_000)?;
+            println!(
+                "{visits:>6} {:>6.1}% {:>7.1}% {:>7.1}%   {:.1} decades",
+                100.0 * c.below,
+                100.0 * c.inside,
+                100.0 * c.above,
+                c.decades
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Freshness lost by planning with estimates instead of true rates.
+fn plans() -> Result<(), Error> {
+    println!(
+        "\nfreshness lost against the plan with known rates, in points; 1000 pages, a visit per page every 5 days;"
+    );
+    println!("where an estimator says 0, half a change in the time watched is planned for");
+    let prior = Prior::new(0.3, Rate::per(0.3, Unit::Day)?)?;
+    println!(
+        "visits  optimum   all alike{}  gamma curve   and dates",
+        NAMES.map(|name| format!("{name:>12}")).join("")
+    );
+    for visits in [3, 10, 30] {
+        let p = laboratory::plans(SEED, prior, visits, 1000, 0.2)?;
+        let lost = |freshness: f64| format!("{:>12.2}", 100.0 * (p.optimum - freshness));
+        println!(
+            "{visits:>6} {:>8.4} {:>11}{}{:>13}{:>12}",
+            p.optimum,
+            lost(p.uniform).trim(),
+            p.estimated.map(lost).join(""),
+            lost(p.curve).trim(),
+            lost(p.dated).trim()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+use super::{Estimate, Estimator, Interval, Knowledge, LEVEL, Observation, Seen};
+use crate::numeric::{Evaluation, gamma_quantile, solve};
+use crate::units::Rate;
+
+/// Maximum likelihood for visits at any times: the λ with `k/λ + Σ over changed I/(e^(λI) - 1) = exposure`.
+///
+/// The exposure is the time that showed no change; k counts changes that were dated or counted one by one. Finite also when
+/// every visit found a change: half an imaginary quiet visit, as long as the changed ones on average, is added. At regular
+/// visits that is CGM's corrected [`Ratio`](super::Ratio), digit by digit, and it takes off most of the bias elsewhere.
+///
+/// The interval is what the data support: the rates whose likelihood (without the imaginary visit) is within
+/// `χ²(0.9)/2 = 1.353` of the best. It has no upper end where every visit found a change, and starts at 0 where none did.
+///
+/// Quiet visits and counts need two numbers. Changed visits need their lengths: at most 64 are kept, and of more the
+/// closest two are merged, which moves the estimate by less than the square of their relative distance.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MaximumLikelihood {
+    /// Changes that were dated or counted.
+    counted: f64,
+    /// Seconds without a change.
+    exposure: f64,
+    /// Visits that found a change: how long after the one before, and how many; by length.
+    changed: Vec<(f64, f64)>,
+}
+
+/// As many different lengths are kept.
+const KEPT: usize = 64;
+
+impl MaximumLikelihood {
+    /// Nothing observed.
+    pub const fn new() -> Self {
+        MaximumLikelihood { counted: 0.0, exposure: 0.0, changed: Vec::new() }
+    }
+
+    fn insert(&mut self, elapsed: f64) {
+        let at = self.changed.partition_point(|(length, _)| *length < elapsed);
+        match self.changed.get_mut(at) {
+            Some((length, count)) if *length == elapsed => *count += 1.0,
+            _ => self.changed.insert(at, (elapsed, 1.0)),
+        }
+        if self.changed.len() > KEPT {
+            self.merge_closest();
+        }
+    }
+
+    fn merge_closest(&mut self) {
+        let ratio = |i: &usize| self.changed[i + 1].0 / self.changed[*i].0;
+        let closest = (0..self.changed.len() - 1).min_by(|a, b| ratio(a).total_cmp(&ratio(b))).unwrap_or(0);
+        let (length, count) = self.changed.remove(closest + 1);
+        let kept = &mut self.changed[closest];
+        kept.0 = (kept.0 * kept.1 + length * count) / (kept.1 + count);
+        kept.1 += count;
+    }
+
+    /// `k/λ + Σ I/(e^(λI) - 1)` and its elasticity: falling in λ.
+    fn pull(&self, rate: f64) -> (f64, f64) {
+        let (mut value, mut slope) = (self.counted / rate, -self.counted / rate);
+        for (length, count) in &self.changed {
+            let r = rate * length;
+            let term = count * length / r.exp_m1();
+            value += term;
+            // d/d ln λ of I/(e^r - 1) is -I r e^r/(e^r - 1)².
+            slope -= term * r / -(-r).exp_m1();
+        }
+        (value, slope / value)
+    }
+
+    /// The λ at which the pull of the changes balances an exposure; infinite for none.
+    fn balance(&self, exposure: f64) -> f64 {
+        let changes = self.counted + self.changed.iter().map(|(_, count)| count).sum::<f64>();
+        if changes == 0.0 {
+            return 0.0;
+        }
+        if exposure == 0.0 {
+            return f64::INFINITY;
+        }
+        solve(1.0 / exposure, changes / exposure, |rate| {
+            let (value, elasticity) = self.pull(rate);
+            Evaluation { value: 1.0 / value, elasticity: -elasticity }
+        })
+    }
+
+    /// The logarithm of the likelihood, up to a constant.
+    fn log_likelihood(&self, rate: f64) -> f64 {
+        let counted = if self.counted > 0.0 { self.counted * rate.ln() } else { 0.0 };
+        let changed = self.changed.iter().map(|(length, count)| count * (-(-rate * length).exp_m1()).ln());
+        counted - rate * self.exposure + changed.sum::<f64>()
+    }
+
+    /// The rates whose likelihood is within the fall of the best.
+    fn interval(&self) -> Interval {
+        // Twice the fall of the logarithm is χ² with one degree of freedom.
+        let fall = gamma_quantile(0.5, LEVEL);
+        let best = self.balance(self.exposure);
+        if best == 0.0 {
+            let high = if self.exposure > 0.0 { fall / self.exposure } else { f64::INFINITY };
+            return Interval::per_second(0.0, high);
+        }
+        let top = if best.is_finite() { self.log_likelihood(best) } else { 0.0 };
+        let start = if best.is_finite() { best } else { self.changed.first().map_or(1.0, |(length, _)| 1.0 / length) };
+        // The loss on one side of the best; λ times its slope is λ (pull - exposure).
+        let loss = |rate: f64| (top - self.log_likelihood(rate)).max(0.0);
+        let slope = |rate: f64| rate * (self.pull(rate).0 - self.exposure);
+        let low = solve(1.0 / fall, start * 0.5, |rate| {
+            let loss = if rate < best { loss(rate) } else { 0.0 };
+            Evaluation { value: 1.0 / loss, elasticity: slope(rate) / loss }
+        });
+        let high = if best.is_finite() {
+            solve(fall, best * 2.0, |rate| {
+                let loss = if rate > best { loss(rate) } else { 0.0 };
+                Evaluation { value: loss, elasticity: -slope(rate) / loss }
+            })
+        } else {
+            best
+        };
+        Interval::per_second(low, high)
+    }
+}
+
+impl Estimator for MaximumLikelihood {
+    fn observe(&mut self, observation: &Observation) {
+        let elapsed = observation.elapsed().seconds();
+        match observation.seen() {
+            Seen::Unchanged => self.exposure += elapsed,
+            Seen::Changed => self.insert(elapsed),
+            Seen::LastChange(since) => {
+                self.counted += 1.0;
+                self.exposure += since.seconds();
+            }
+            Seen::Changes(n) => {
+                self.counted += f64::from(n);
+                self.exposure += elapsed;
+            }
+        }
+    }
+
+    fn estimate(&self) -> Estimate {
+        let (count, total) =
+            self.changed.iter().fold((0.0, 0.0), |(n, sum), (length, count)| (n + count, sum + length * count));
+        let half_a_visit = if count > 0.0 { 0.5 * total / count } else { 0.0 };
+        // One dated change at the very visit has no exposure: then nothing bounds the rate.
+        let rate = self.balance(self.exposure + half_a_visit).min(crate::error::LARGEST);
+        // Observed information times λ²: a counted change tells 1, a changed visit r² e^r/(e^r - 1)².
+        let told = self.changed.iter().map(|(length, count)| {
+            let r = rate * length;
+            if r < 700.0 { count * r * r / (r.exp_m1() * -(-r).exp_m1()) } else { 0.0 }
+        });
+        let changes = self.counted + if rate > 0.0 { told.sum() } else { 0.0 };
+        let exposure = if rate > 0.0 { changes / rate } else { self.exposure };
+        Estimate {
+            rate: Rate::estimated(rate),
+            interval: self.interval(),
+            knowledge: Knowledge::new(changes, exposure),
+        }
+    }
+}

@@ -1,0 +1,554 @@
+//! Estimators: every one passes the suite, and does what is known of it on simulated pages.
+//!
+//! Simulations are seeded: the same pages on every machine. `examples/learning.rs` prints the same as tables.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[allow(missing_docs, unreachable_pub, clippy::cast_possible_truncation, clippy::cast_sign_loss, dead_code)]
+mod laboratory;
+
+use everfresh::estimate::checks::conforms;
+use everfresh::estimate::poisson::{self, Law};
+use everfresh::estimate::{
+    Drifting, Estimator, Evidence, Foresight, Gamma, Habits, Hierarchy, LastChange, MaximumLikelihood, Naive,
+    Observation, PageState, Population, Prior, Profile, Ratio, Renewal, TwoRate, TwoRates, best_shape, foresight,
+};
+use everfresh::{Period, Rate, Unit};
+use laboratory::{NAMES, draw, irregular, poisson_visit, seeded, weibull_visits};
+use rand::prelude::*;
+
+fn days(n: f64) -> Period {
+    Period::of(n, Unit::Day).unwrap()
+}
+
+fn prior(alpha: f64, per_day: f64) -> Prior {
+    Prior::new(alpha, Rate::per(per_day, Unit::Day).unwrap()).unwrap()
+}
+
+fn seen(changed: bool, elapsed: f64) -> Observation {
+    if changed { Observation::changed(days(elapsed)).unwrap() } else { Observation::unchanged(days(elapsed)).unwrap() }
+}
+
+fn index(name: &str) -> usize {
+    NAMES.iter().position(|n| *n == name).unwrap()
+}
+
+#[test]
+fn estimators_conform() {
+    conforms(|_| Naive::new());
+    conforms(|_| Ratio::new());
+    conforms(|_| MaximumLikelihood::new());
+    conforms(|_| LastChange::new());
+    for alpha in [0.05, 0.3, 1.0, 40.0] {
+        conforms(|stretch| Gamma::new(prior(alpha, 0.1 / stretch)));
+        conforms(|stretch| Drifting::new(prior(alpha, 0.1 / stretch), Habits::STEADY));
+        let habits = |stretch: f64| Habits::new(days(50.0 * stretch), 3.0).unwrap();
+        conforms(|stretch| Drifting::new(prior(alpha, 0.1 / stretch), habits(stretch)));
+        conforms(|stretch| Renewal::new(prior(alpha, 0.1 / stretch), 0.5).unwrap());
+        conforms(|stretch| Renewal::new(prior(alpha, 0.1 / stretch), 1.0).unwrap());
+        let rhythm = |stretch: f64| TwoRates::new(days(2.0 * stretch), days(30.0 * stretch), 20.0).unwrap();
+        conforms(|stretch| TwoRate::new(prior(alpha, 0.1 / stretch), rhythm(stretch)));
+    }
+}
+
+/// The bias of the naive estimator is known in closed form; the corrected ones have next to none.
+#[test]
+fn biases_are_the_known_ones() {
+    for (r, known) in [(0.1, 0.95), (0.5, 0.79), (1.0, 0.63), (2.0, 0.43), (3.0, 0.32)] {
+        let many = laboratory::bias(1, r, 50, 4000).unwrap();
+        let naive = many[index("naive")].0;
+        assert!((naive / (-f64::exp_m1(-r) / r) - 1.0).abs() < 0.02, "naive at {r}: {naive}");
+        assert!((naive - known).abs() < 0.02, "naive at {r}: {naive}, known {known}");
+        // The noise of 4000 pages is up to 0.7 % of the truth at r = 0.1.
+        for name in ["ratio", "likelihood", "last change"] {
+            let (mean, spread) = many[index(name)];
+            assert!((mean - 1.0).abs() < 0.01 + 2.0 * spread / 4000f64.sqrt(), "{name} at {r}: {mean}");
+        }
+    }
+    for (r, known) in [(0.5, 1.0), (1.0, 1.0), (2.0, 0.97), (3.0, 0.85)] {
+        let few = laboratory::bias(2, r, 10, 4000).unwrap();
+        let (mean, _) = few[index("ratio")];
+        assert!((mean - known).abs() < 0.03, "ratio at {r}, 10 visits: {mean}, known {known}");
+    }
+    let fast = laboratory::bias(3, 10.0, 10, 4000).unwrap();
+    assert!((fast[index("last change")].0 - 1.0).abs() < 0.02, "last-change times do not saturate");
+}
+
+/// At regular visits maximum likelihood with half a quiet visit is CGM's ratio, digit by digit.
+#[test]
+fn likelihood_is_the_ratio_at_regular_visits() {
+    for changed in 0..=20 {
+        let (mut ratio, mut likelihood) = (Ratio::new(), MaximumLikelihood::new());
+        for visit in 0..20 {
+            ratio.observe(&seen(visit < changed, 3.0));
+            likelihood.observe(&seen(visit < changed, 3.0));
+        }
+        let (a, b) = (ratio.estimate().rate.per_day(), likelihood.estimate().rate.per_day());
+        assert!((a - b).abs() <= 1e-12 * a, "{changed}: {a} {b}");
+        let interval = likelihood.estimate().interval;
+        assert_eq!(interval.low == Rate::STATIC, changed == 0, "{interval:?}");
+        assert_eq!(interval.high.is_none(), changed == 20, "{interval:?}");
+    }
+}
+
+/// The ends of the likelihood interval solve their equation, and hold the truth about nine times in ten.
+#[test]
+fn likelihood_intervals_hold_what_the_data_support() {
+    let mut none = MaximumLikelihood::new();
+    none.observe(&seen(false, 10.0));
+    let high = none.estimate().interval.high.unwrap().per_day();
+    assert!((high - 0.135_277_2).abs() < 1e-6, "χ²(0.9)/2 in ten days: {high}");
+    let mut rng = seeded(11);
+    let mut held = 0;
+    for _ in 0..2000 {
+        let rate = 0.2;
+        let mut page = MaximumLikelihood::new();
+        for _ in 0..30 {
+            let elapsed = irregular(&mut rng);
+            page.observe(&poisson_visit(&mut rng, rate, elapsed).unwrap().0);
+        }
+        held += u32::from(page.estimate().interval.contains(Rate::per(rate, Unit::Day).unwrap()));
+    }
+    assert!((1760..=1840).contains(&held), "{held} of 2000");
+}
+
+/// More lengths than are kept: merging moves the estimate in the fourth digit.
+#[test]
+fn merged_lengths_hardly_move_the_likelihood() {
+    let mut rng = seeded(12);
+    let mut page = MaximumLikelihood::new();
+    let (mut changed, mut quiet) = (Vec::new(), 0.0);
+    for _ in 0..1000 {
+        let elapsed = irregular(&mut rng);
+        let visit = poisson_visit(&mut rng, 0.2, elapsed).unwrap().0;
+        page.observe(&visit);
+        if visit.has_changed() { changed.push(elapsed) } else { quiet += elapsed }
+    }
+    quiet += 0.5 * changed.iter().sum::<f64>() / changed.len() as f64;
+    let rate = page.estimate().rate.per_day();
+    let balance: f64 = changed.iter().map(|i| i / (rate * i).exp_m1()).sum::<f64>() / quiet;
+    assert!((balance - 1.0).abs() < 2e-4, "{balance}");
+}
+
+/// A learnt prior is near the true one, and intervals under it hold the truth nine times in ten, across eight decades.
+#[test]
+fn intervals_cover_nine_in_ten() {
+    let truth = prior(0.3, 0.3);
+    let learnt = learn(truth, prior(1.0, 1.0), 20, 5000);
+    assert!((learnt.alpha() / 0.3 - 1.0).abs() < 0.1, "{learnt:?}");
+    assert!((learnt.mean().per_day() / 0.3 - 1.0).abs() < 0.1, "{learnt:?}");
+    for visits in [2, 5, 20, 100] {
+        let coverage = laboratory::coverage(5, learnt, laboratory::IRREGULAR, visits, 10_000).unwrap();
+        assert!((coverage.inside - 0.9).abs() < 0.02, "{visits} visits: {}", coverage.inside);
+        assert!(coverage.decades > 6.0, "{}", coverage.decades);
+    }
+}
+
+/// The prior learnt from pages that are drawn from `truth` and watched under `start`.
+fn learn(truth: Prior, start: Prior, visits: u32, pages: u32) -> Prior {
+    let mut rng = seeded(4);
+    let mut population = Population::new();
+    for _ in 0..pages {
+        let (rate, mut evidence) = (draw(&mut rng, truth).max(1e-15), Evidence::NONE);
+        for _ in 0..visits {
+            let elapsed = irregular(&mut rng);
+            evidence.observe(&start, &poisson_visit(&mut rng, rate, elapsed).unwrap().0);
+        }
+        population.add(evidence);
+    }
+    population.learn(start, 1.0)
+}
+
+/// A prior that is thirty times too slow is mended by learning again from the same visits, twice or thrice.
+#[test]
+fn a_bad_start_is_mended_by_learning_again() {
+    let (truth, mut start) = (prior(0.3, 0.3), prior(1.0, 0.01));
+    let first = learn(truth, start, 20, 5000);
+    assert!(first.mean().per_day() < 0.2, "once is not enough: {first:?}");
+    for _ in 0..3 {
+        start = learn(truth, start, 20, 5000);
+    }
+    assert!((start.alpha() / 0.3 - 1.0).abs() < 0.1 && (start.mean().per_day() / 0.3 - 1.0).abs() < 0.1, "{start:?}");
+}
+
+/// Pages that come and go leave no trace; shards add up.
+#[test]
+fn populations_add_and_subtract() {
+    let mut rng = seeded(6);
+    let evidence: Vec<Evidence> = (0..300)
+        .map(|_| Evidence::watched(rng.random_range(0..30), days(rng.random_range(1.0..100.0))).unwrap())
+        .collect();
+    let (mut whole, mut left, mut right) = (Population::new(), Population::new(), Population::new());
+    for (i, evidence) in evidence.iter().enumerate() {
+        whole.add(*evidence);
+        if i % 2 == 0 { left.add(*evidence) } else { right.add(*evidence) }
+    }
+    left.merge(&right);
+    let base = prior(1.0, 1.0);
+    let (one, other) = (whole.learn(base, 1.0), left.learn(base, 1.0));
+    assert!((one.alpha() / other.alpha() - 1.0).abs() < 1e-9);
+    for evidence in &evidence {
+        whole.remove(*evidence);
+    }
+    assert_eq!(whole, Population::new());
+    assert_eq!(whole.learn(base, 1.0), base, "no pages, no news");
+}
+
+/// Groups that differ, few pages each: priors by group, pooled, foresee new pages better than one prior and than none.
+#[test]
+fn partial_pooling_foresees_best() {
+    let mut rng = seeded(8);
+    let base = prior(0.5, 0.1);
+    let mut hierarchy = Hierarchy::new(base);
+    let means: Vec<f64> = (0..100).map(|_| 0.2 * 10f64.powf(rng.random_range(-1.0..1.0))).collect();
+    let mut visits = |mean: f64, n: u32| -> Vec<Observation> {
+        let rate = draw(&mut rng, prior(2.0, mean)).max(1e-9);
+        (0..n).map(|_| seen(rng.random::<f64>() < -(-rate * 2.0).exp_m1(), 2.0)).collect()
+    };
+    let mut alone = Vec::new();
+    for (group, mean) in means.iter().enumerate() {
+        let mut population = Population::new();
+        for _ in 0..4 {
+            let mut evidence = Evidence::NONE;
+            for visit in visits(*mean, 10) {
+                let before = evidence;
+                evidence.observe(&base, &visit);
+                if before == Evidence::NONE {
+                    hierarchy.add(group, evidence);
+                } else {
+                    hierarchy.replace(group, before, evidence);
+                }
+            }
+            population.add(evidence);
+        }
+        // Without pooling; a thousandth of a page keeps it finite where nothing changed.
+        alone.push(population.learn(base, 1e-3));
+    }
+    hierarchy.learn();
+    let mut scores = [Foresight::default(); 3];
+    for (group, mean) in means.iter().enumerate() {
+        for _ in 0..20 {
+            let page = visits(*mean, 5);
+            for (score, prior) in scores.iter_mut().zip([hierarchy.prior(group), hierarchy.global(), alone[group]]) {
+                *score = score.plus(foresight(&mut Gamma::new(prior), &page));
+            }
+        }
+    }
+    let [pooled, global, alone] = scores.map(Foresight::mean);
+    assert!(pooled > global + 0.01 && pooled > alone + 0.003, "{pooled} {global} {alone} {}", hierarchy.pooling());
+    assert!((0.3..5.0).contains(&hierarchy.pooling()), "{}", hierarchy.pooling());
+}
+
+/// Where groups do not differ, they are pooled.
+#[test]
+fn groups_alike_are_one() {
+    let mut rng = seeded(9);
+    let mut hierarchy = Hierarchy::new(prior(0.5, 0.1));
+    for group in 0..200 {
+        for _ in 0..5 {
+            let rate = draw(&mut rng, prior(1.0, 0.2));
+            let changes = (0..200).filter(|_| rng.random::<f64>() < rate / 10.0).count();
+            hierarchy.add(group, Evidence::watched(u32::try_from(changes).unwrap(), days(20.0)).unwrap());
+        }
+    }
+    hierarchy.learn();
+    assert!(hierarchy.pooling() > 20.0, "{}", hierarchy.pooling());
+}
+
+/// The must-show of the gamma posterior: plans from its estimates lose least, through its curve least of all.
+#[test]
+fn plans_from_the_posterior_lose_least() {
+    let learnt = prior(0.3, 0.3);
+    for visits in [3, 10, 30] {
+        let plans = laboratory::plans(10, learnt, visits, 1000, 0.2).unwrap();
+        let gamma = plans.estimated[index("gamma")];
+        for name in ["naive", "ratio", "likelihood", "drifting", "renewal .7", "two rates"] {
+            assert!(plans.curve > plans.estimated[index(name)] - 2e-4, "{name} at {visits} visits");
+        }
+        // Given the dates of the last changes, it beats the estimator made for them.
+        assert!(plans.dated > plans.estimated[index("last change")], "{visits} visits");
+        assert!(plans.curve > gamma - 1e-4 && plans.curve > plans.uniform, "{} {gamma}", plans.curve);
+        assert!(plans.curve < plans.optimum, "{} {}", plans.curve, plans.optimum);
+    }
+}
+
+/// A page that becomes twenty times as fast, or as slow, is noticed.
+#[test]
+fn broken_habits_are_noticed() {
+    let prior = prior(0.5, 0.3);
+    for (before, after, most) in [(0.05, 1.0, 40), (1.0, 0.05, 60)] {
+        let (mut noticed, mut late) = (0, 0u32);
+        for seed in 0..200 {
+            let mut rng = seeded(seed);
+            let mut page = PageState::default();
+            for _ in 0..200 {
+                page.observe(&prior, &Habits::STEADY, &poisson_visit(&mut rng, before, 1.0).unwrap().0);
+            }
+            let broke = (0..200u32)
+                .find(|_| page.observe(&prior, &Habits::STEADY, &poisson_visit(&mut rng, after, 1.0).unwrap().0));
+            noticed += u32::from(broke.is_some());
+            late += broke.unwrap_or(200);
+        }
+
+        assert!(noticed > 195, "{noticed} of 200 from {before} to {after}");
+        assert!(late / 200 < most, "after {} visits from {before} to {after}", late / 200);
+    }
+}
+
+/// Bursts and silence are no broken habits: Poisson and Weibull pages that stay what they are raise few alarms.
+#[test]
+fn bursts_and_silence_do_not_fool() {
+    let prior = prior(0.5, 0.3);
+    for (shape, dispersion, most) in [(1.0, 1.0, 10), (0.5, 5.0, 10), (0.7, 2.2, 10)] {
+        let habits = Habits::new(Period::NEVER, dispersion).unwrap();
+        let mut alarms = 0;
+        for seed in 0..100 {
+            let mut page = PageState::default();
+            for visit in weibull_visits(&mut seeded(seed), 0.2, shape, 1.0, 1000).unwrap() {
+                alarms += u32::from(page.observe(&prior, &habits, &visit));
+            }
+        }
+
+        assert!(alarms <= most, "shape {shape}: {alarms} alarms in 100 pages of 1000 visits");
+    }
+}
+
+/// Half of the evidence is gone after a half-life, and with time the prior is all there is.
+#[test]
+fn evidence_fades() {
+    let habits = Habits::new(days(30.0), 1.0).unwrap();
+    let mut page = Drifting::new(prior(1.0, 1.0), habits);
+    page.observe(&Observation::changes(days(10.0), 2).unwrap());
+    page.observe(&seen(false, 30.0));
+    assert!((page.estimate().knowledge.changes - 1.0).abs() < 1e-5);
+    assert!((page.estimate().knowledge.exposure.days() - 35.0).abs() < 1e-4);
+    assert_eq!((page.state().visits(), page.state().changes()), (2, 1));
+}
+
+/// Bursty pages: the renewal model foresees them better than Poisson, and its shape is found.
+#[test]
+fn renewal_foresees_bursts() {
+    let prior = prior(1.0, 0.2);
+    let pages: Vec<Vec<Observation>> =
+        (0..60).map(|seed| weibull_visits(&mut seeded(seed), 0.2, 0.5, 0.5, 400).unwrap()).collect();
+    let shape = best_shape(prior, &pages.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    assert!((0.4..=0.6).contains(&shape), "{shape}");
+    let score = |make: &dyn Fn() -> Box<dyn Estimator>| {
+        pages.iter().map(|page| foresight(&mut *make(), page)).fold(Foresight::default(), Foresight::plus).mean()
+    };
+    let renewal = score(&|| Box::new(Renewal::new(prior, shape).unwrap()));
+    let gamma = score(&|| Box::new(Gamma::new(prior)));
+    assert!(renewal > gamma + 0.015, "{renewal} {gamma}");
+    let exact = Renewal::new(prior, 1.0).unwrap();
+    let (mut renewal, mut poisson) = (exact, Gamma::new(prior));
+    for visit in &pages[0] {
+        renewal.observe(visit);
+        poisson.observe(visit);
+    }
+    let (a, b) = (renewal.estimate().rate.per_day(), poisson.estimate().rate.per_day());
+    assert!((a / b - 1.0).abs() < 1e-4, "shape 1 is Poisson: {a} {b}");
+}
+
+/// Bursty pages: intervals that know of the dispersion hold the long-run rate, those that do not are far too narrow.
+#[test]
+fn dispersion_widens_the_intervals_of_bursty_pages() {
+    let prior = prior(1.0, 0.2);
+    let mut rng = seeded(21);
+    let (mut held, mut without, pages) = (0, 0, 1000);
+    for _ in 0..pages {
+        let rate = draw(&mut rng, prior).max(1e-3);
+        let truth = Rate::per(rate, Unit::Day).unwrap();
+        let visits = weibull_visits(&mut rng, rate, 0.5, 0.5, 400).unwrap();
+        for (count, dispersion) in [(&mut held, 5.0), (&mut without, 1.0)] {
+            let habits = Habits::new(Period::NEVER, dispersion).unwrap();
+            let mut state = PageState::default();
+            for visit in &visits {
+                state.observe(&prior, &habits, visit);
+            }
+            *count += u32::from(state.posterior(prior, &habits).estimate().interval.contains(truth));
+        }
+    }
+    // Not quite 90 %: the changes of a burst between two visits are seen as one.
+    assert!(held > 800 && without < 550, "{held} {without} of {pages}");
+}
+
+/// Busy and quiet times: the filter knows which it is, and foresees better than a constant rate.
+#[test]
+fn two_rates_are_told_apart() {
+    let (busy_for, quiet_for, contrast) = (5.0, 20.0, 30.0);
+    let rates = TwoRates::new(days(busy_for), days(quiet_for), contrast).unwrap();
+    let prior = prior(1.0, 0.3);
+    let (mut filtered, mut constant, mut right, mut visits) = (Foresight::default(), Foresight::default(), 0, 0);
+    for seed in 0..50 {
+        let mut rng = seeded(seed);
+        let (quiet_rate, mut busy) = (0.3 * 25.0 / (20.0 + 5.0 * contrast), false);
+        let (mut page, mut gamma) = (TwoRate::new(prior, rates), Gamma::new(prior));
+        for _ in 0..600 {
+            let leave = 0.5 / if busy { busy_for } else { quiet_for };
+            busy ^= rng.random::<f64>() < -f64::exp_m1(-leave);
+            let rate = if busy { quiet_rate * contrast } else { quiet_rate };
+            let visit = [poisson_visit(&mut rng, rate, 0.5).unwrap().0];
+            filtered = filtered.plus(foresight(&mut page, &visit));
+            constant = constant.plus(foresight(&mut gamma, &visit));
+            right += u32::from((page.busy() > 0.5) == busy);
+            visits += 1;
+        }
+    }
+    assert!(filtered.mean() > constant.mean() + 0.03, "{} {}", filtered.mean(), constant.mean());
+    assert!(f64::from(right) > 0.9 * f64::from(visits), "{right} of {visits}");
+}
+
+/// Changes at office hours: the profile finds them and is used. Changes at any hour: it is not.
+#[test]
+fn profiles_are_used_where_they_help() {
+    let rate = Rate::per(1.0, Unit::Day).unwrap();
+    for (office_hours, expected) in [(true, true), (false, false)] {
+        let mut profile = Profile::new();
+        let mut rng = seeded(3);
+        for visit in 0..4000 {
+            let start = f64::from(visit) * 4.0 * 3600.0;
+            let hour = visit % 6 * 4;
+            let factor = if !office_hours {
+                1.0
+            } else if (8..20).contains(&hour) {
+                2.0
+            } else {
+                0.0
+            };
+            let changed = rng.random::<f64>() < -f64::exp_m1(-factor / 6.0);
+            profile.observe(start, &seen(changed, 4.0 / 24.0), rate).unwrap();
+        }
+        assert_eq!(profile.is_better(), expected, "{}", profile.gain());
+        if office_hours {
+            assert!(profile.factor(2, 10) > 1.7 && profile.factor(2, 2) < 0.35, "{}", profile.factor(2, 2));
+            let noon = profile.operational(10.0 * 3600.0, days(2.0 / 24.0));
+            assert!(noon > days(3.0 / 24.0), "{noon}");
+        }
+        let week = profile.operational(12_345.0, days(7.0));
+        assert!((week.days() - 7.0).abs() < 1e-9, "a week is a week: {week}");
+    }
+}
+
+/// The Poisson check: simulated Poisson pages pass on coarse and fine grids, bursty ones do not and are called Weibull.
+#[test]
+fn poisson_pages_pass_and_bursts_do_not() {
+    for (elapsed, n) in [(0.2, 4000), (3.0, 300), (10.0, 200)] {
+        let pages: Vec<_> = (0..80).map(|s| weibull_visits(&mut seeded(s), 0.1, 1.0, elapsed, n).unwrap()).collect();
+        for group in poisson::examine(pages.iter().map(Vec::as_slice)).iter().filter(|group| group.gaps > 300) {
+            assert!(group.passes(), "every {elapsed} days: {} {}", group.distance, group.by_chance);
+            assert!(group.passing > 0.9, "every {elapsed} days: {}", group.passing);
+            assert!(group.dispersion.is_some_and(|d| (d - 1.0).abs() < 0.15), "{elapsed}: {:?}", group.dispersion);
+            assert!(matches!(group.law, Law::Exponential(_)), "{elapsed}: {:?}", group.held_out);
+            let worst = group.bars.iter().map(|bar| (bar.seen - bar.expected).abs()).fold(0.0, f64::max);
+            assert!(worst < 0.04, "every {elapsed} days: {:?}", group.bars);
+        }
+    }
+    // Dated changes, many of them hidden by later ones.
+    let dated = |seed: u64| -> Vec<_> {
+        let mut rng = seeded(seed);
+        (0..200).map(|_| poisson_visit(&mut rng, 0.5, 3.0).unwrap().1).collect()
+    };
+    let pages: Vec<_> = (0..80).map(dated).collect();
+    let groups = poisson::examine(pages.iter().map(Vec::as_slice));
+    let largest = groups.iter().max_by_key(|group| group.gaps).unwrap();
+    assert!(largest.passes() && (largest.dispersion.unwrap() - 1.0).abs() < 0.15, "{largest:?}");
+    let pages: Vec<_> = (0..80).map(|s| weibull_visits(&mut seeded(s), 0.1, 0.5, 0.2, 4000).unwrap()).collect();
+    let groups = poisson::examine(pages.iter().map(Vec::as_slice));
+    let largest = groups.iter().max_by_key(|group| group.gaps).unwrap();
+    assert!(largest.passing < 0.5, "{}", largest.passing);
+    assert!(!largest.passes() && largest.dispersion.unwrap() > 2.5, "{} {:?}", largest.distance, largest.dispersion);
+    assert_eq!(largest.law.name(), "Weibull", "{:?}", largest.held_out);
+}
+
+/// Nothing, one visit, and nonsense: the prior, or an error that says what is wrong.
+#[test]
+fn bad_input_is_refused_by_name() {
+    let errors = [
+        (Observation::between(10.0, 5.0, true), "elapsed time in seconds must be positive and finite, got -5"),
+        (Observation::between(5.0, 5.0, true), "elapsed time in seconds must be positive and finite, got 0"),
+        (Observation::between(5.0, f64::NAN, true), "elapsed time in seconds must be positive and finite, got NaN"),
+        (Observation::changed(Period::NEVER), "elapsed time in seconds must be positive and finite, got inf"),
+        (
+            Observation::last_change(days(1.0), days(2.0)),
+            "last change must lie between the two visits, 1day apart, got 2days before the second",
+        ),
+    ];
+    for (result, message) in errors {
+        assert_eq!(result.unwrap_err().to_string(), message);
+    }
+    let estimate = Gamma::new(prior(0.5, 2.0)).estimate();
+    assert!((estimate.rate.per_day() - 2.0).abs() < 1e-12, "seen once: the prior");
+    assert!(Prior::new(0.0, Rate::STATIC).is_err() && Habits::new(Period::ZERO, 1.0).is_err());
+    assert!(Renewal::new(prior(1.0, 1.0), 0.0).is_err() && TwoRates::new(days(0.0), days(1.0), 2.0).is_err());
+    assert!(Profile::new().observe(f64::NAN, &seen(true, 1.0), Rate::STATIC).is_err());
+    assert!(poisson::examine(std::iter::empty()).is_empty());
+}
+
+/// Any legal history, of any magnitudes, for every estimator: finite numbers in order.
+#[test]
+fn wild_histories_do_no_harm() {
+    let mut rng = seeded(99);
+    for case in 0..300 {
+        let center: f64 = rng.random_range(-18.0..18.0);
+        let prior = Prior::new(10f64.powf(rng.random_range(-1.9..3.0)), wild_rate(&mut rng)).unwrap();
+        let mut all = laboratory::estimators(prior).unwrap();
+        let mut profile = Profile::new();
+        for visit in 0..rng.random_range(1..60) {
+            let spread = if case % 2 == 0 { 1.0 } else { 17.0 };
+            let seconds = 10f64.powf((center + rng.random_range(-spread..spread)).clamp(-19.9, 19.9));
+            let elapsed = Period::of(seconds, Unit::Second).unwrap();
+            let observation = match rng.random_range(0..5) {
+                0 | 1 => Observation::unchanged(elapsed),
+                2 => Observation::changed(elapsed),
+                3 => {
+                    Observation::last_change(elapsed, Period::of(seconds * rng.random::<f64>(), Unit::Second).unwrap())
+                }
+                _ => Observation::changes(elapsed, rng.random_range(0..u32::MAX)),
+            }
+            .unwrap();
+            profile.observe(rng.random_range(-1e12..1e12), &observation, prior.mean()).unwrap();
+            assert!(profile.gain().is_finite());
+            for (estimator, name) in all.iter_mut().zip(NAMES) {
+                estimator.observe(&observation);
+                let estimate = estimator.estimate();
+                let high = estimate.interval.high.unwrap_or(estimate.interval.low);
+                let numbers = [estimate.rate, estimate.interval.low, high].map(Rate::per_second);
+                assert!(numbers.iter().all(|x| x.is_finite() && *x >= 0.0), "{name} {case} {visit}: {estimate:?}");
+                assert!(high >= estimate.interval.low, "{name} {case} {visit}: {estimate:?}");
+                assert!(estimate.knowledge.changes.is_finite(), "{name} {case} {visit}: {estimate:?}");
+                let probability = estimator.change_probability(elapsed);
+                assert!((0.0..=1.0).contains(&probability), "{name} {case} {visit}: {probability}");
+            }
+        }
+    }
+}
+
+fn wild_rate(rng: &mut impl Rng) -> Rate {
+    Rate::per(10f64.powf(rng.random_range(-15.0..15.0)), Unit::Second).unwrap()
+}
+
+/// What a bare change tells, against the posterior integrated numerically.
+#[test]
+fn a_bare_change_is_weighed_as_the_integral_says() {
+    for (alpha, elapsed) in [(0.1, 0.01), (0.3, 1.0), (0.3, 100.0), (2.0, 0.5), (2.0, 20.0), (50.0, 0.02), (50.0, 5.0)]
+    {
+        let prior = prior(alpha, 1.0);
+        let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
+        for step in -60_000..8_000 {
+            // In logarithms of the rate, per day; β is α days.
+            let rate = (f64::from(step) * 1e-3).exp();
+            let density = (alpha * rate.ln() - alpha * rate).exp() * -f64::exp_m1(-rate * elapsed);
+            total += density;
+            first += density * rate;
+            second += density * rate * rate;
+        }
+        let mean = first / total;
+        let variance = second / total - mean * mean;
+        let mut page = Gamma::new(prior);
+        page.observe(&seen(true, elapsed));
+        let (found_mean, found_variance) =
+            (page.alpha() / page.beta().days(), page.alpha() / page.beta().days().powi(2));
+        assert!((found_mean / mean - 1.0).abs() < 1e-5, "{alpha} {elapsed}: {found_mean} {mean}");
+        assert!((found_variance / variance - 1.0).abs() < 1e-4, "{alpha} {elapsed}: {found_variance} {variance}");
+    }
+}

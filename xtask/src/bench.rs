@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use everfresh::plan::stream::{Columns, Limits, Outcome, plan};
+use everfresh::plan::stream::{Columns, Limits, Outcome, Solution, plan};
 use everfresh::{Price, Terms, Unit};
 use rand::SeedableRng;
 use rand_distr::{Distribution, LogNormal, Zipf};
@@ -25,16 +25,18 @@ pub struct Options {
     pub rival_pages: usize,
     /// The best of so many runs counts.
     pub runs: usize,
+    /// Hosts with caps, for one more run; none leaves it out.
+    pub hosts: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { pages: 100_000_000, rival_pages: 1_000_000, runs: 3 }
+        Options { pages: 100_000_000, rival_pages: 1_000_000, runs: 3, hosts: 1_000_000 }
     }
 }
 
-const SEED: u64 = 7;
-const BUDGET_PER_PAGE: f64 = 0.1;
+pub(crate) const SEED: u64 = 7;
+pub(crate) const BUDGET_PER_PAGE: f64 = 0.1;
 
 struct Workload {
     rate: Vec<f64>,
@@ -58,6 +60,16 @@ fn workload(pages: usize) -> Result<Workload> {
     Ok(Workload { rate, weight })
 }
 
+/// The pages of one part of an endless workload: rates and weights.
+pub(crate) fn pages_of(part: usize, pages: usize) -> Result<(Vec<f64>, Vec<f64>)> {
+    let rates = LogNormal::new(-2.3, 2.0)?;
+    let ranks = Zipf::new(1e6, 1.0)?;
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED + part as u64);
+    let rate = (0..pages).map(|_| rates.sample(&mut rng)).collect();
+    let weight = (0..pages).map(|_| 1.0 / ranks.sample(&mut rng)).collect();
+    Ok((rate, weight))
+}
+
 /// Measures and returns what to print.
 pub fn run(options: Options) -> Result<String> {
     let Options { pages, runs, .. } = options;
@@ -76,6 +88,12 @@ pub fn run(options: Options) -> Result<String> {
     }
     let (seconds, Some(outcome)) = best else { bail!("nothing was measured") };
     let _ = writeln!(text, "\nprice {:.9} days, spent {:.12} of the budget", outcome.price, outcome.spent / budget);
+    if options.hosts > 0 {
+        text.push_str(&capped(&work, budget, &mut out, options, seconds)?);
+        out.fill(0.0);
+        let columns = Columns { weight: Some(&work.weight), ..Columns::new(&work.rate) };
+        plan(columns, Terms::new(Price::for_budget(budget, Unit::Second)?), &Limits::default(), &mut out)?;
+    }
     let hash = out.iter().fold(0u64, |hash, f| hash.rotate_left(5) ^ f.to_bits());
     let _ = writeln!(text, "result {hash:016x}");
     if options.rival_pages > 0 {
@@ -89,6 +107,37 @@ pub fn run(options: Options) -> Result<String> {
         let _ = writeln!(text, "its price on its pages: {price:.9} days");
     }
     Ok(text)
+}
+
+/// The same pages on hosts of very different sizes, of which the large ones are capped.
+fn capped(work: &Workload, budget: f64, out: &mut [f64], options: Options, uncapped: f64) -> Result<String> {
+    const CHUNK: usize = 1 << 16;
+    let sizes = Zipf::new(options.hosts as f64, 1.0)?;
+    let mut host = vec![0u32; work.rate.len()];
+    host.par_chunks_mut(CHUNK).enumerate().for_each(|(i, host)| {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED ^ (i as u64) << 20);
+        // A rank is a small whole number from 1 up.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        host.fill_with(|| sizes.sample(&mut rng) as u32 - 1);
+    });
+    let cap = 100.0 * budget / options.hosts as f64;
+    let limits = Limits { floor: 0.0, caps: vec![cap; options.hosts] };
+    let terms = Terms::new(Price::for_budget(budget, Unit::Second)?);
+    let columns = Columns { weight: Some(&work.weight), host: Some(&host), ..Columns::new(&work.rate) };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build()?;
+    let mut best = f64::INFINITY;
+    for _ in 0..options.runs.max(1) {
+        let start = Instant::now();
+        pool.install(|| plan(columns, terms, &limits, out))?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    let solution = Solution::of(&columns, terms, &limits)?;
+    let ratio = best / uncapped;
+    let capped = solution.hosts_at_cap();
+    Ok(format!(
+        "with caps on {} hosts, {capped} of them reached: {ratio:.1} times the time on 2 threads\n",
+        options.hosts
+    ))
 }
 
 /// The best times of the solver and of a pass that reads and writes the same bytes.

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use crate::bench::Options;
 
 /// A million pages, and no rival.
-pub const OPTIONS: Options = Options { pages: 1_000_000, rival_pages: 0, runs: 3 };
+pub const OPTIONS: Options = Options { pages: 1_000_000, rival_pages: 0, runs: 3, hosts: 0 };
 
 const SEED: u64 = 7;
 const ROUNDS: usize = 10;

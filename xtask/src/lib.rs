@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod bench_estimate;
+pub mod bench_files;
 pub mod figures;
 pub mod tidy;
 

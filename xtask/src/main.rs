@@ -12,8 +12,10 @@ usage: cargo xtask <command>
 
   tidy      checks the rules of the project: dependency direction, pure crates, banned words, long functions, dead files
   figures   draws the pictures of the documentation anew
-  bench plan [--pages N] [--rival-pages N] [--runs N]
+  bench plan [--pages N] [--rival-pages N] [--hosts N] [--runs N]
             measures the streaming solver beside the machine's bound and a NumPy rival (0 rival pages: without it)
+  bench files [--pages N] [--runs N]
+            measures `everfresh plan` from Parquet to Parquet, its memory, and what the disk alone takes
   bench estimate [--pages N] [--runs N]
             measures observations per second, and learning priors anew";
 
@@ -23,7 +25,7 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["tidy"] => tidy(),
         ["figures"] => figures(),
-        ["bench", what @ ("plan" | "estimate"), ..] => bench(what, &arguments[2..]),
+        ["bench", what @ ("plan" | "files" | "estimate"), ..] => bench(what, &arguments[2..]),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -61,18 +63,23 @@ fn bench(what: &str, arguments: &[&str]) -> Result<ExitCode> {
         cargo.args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench", what]).args(arguments);
         return Ok(if cargo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let mut options = if what == "plan" { Options::default() } else { xtask::bench_estimate::OPTIONS };
+    let mut options = if what == "estimate" { xtask::bench_estimate::OPTIONS } else { Options::default() };
     for pair in arguments.chunks(2) {
         let [flag, value] = pair else { bail!("{pair:?} has no value\n{USAGE}") };
         let value: usize = value.parse().with_context(|| format!("{flag} takes a whole number, got `{value}`"))?;
         match *flag {
             "--pages" => options.pages = value.max(1),
             "--rival-pages" => options.rival_pages = value,
+            "--hosts" => options.hosts = value,
             "--runs" => options.runs = value,
             _ => bail!("unknown flag `{flag}`\n{USAGE}"),
         }
     }
-    let text = if what == "plan" { xtask::bench::run(options)? } else { xtask::bench_estimate::run(options)? };
+    let text = match what {
+        "plan" => xtask::bench::run(options)?,
+        "files" => xtask::bench_files::run(options)?,
+        _ => xtask::bench_estimate::run(options)?,
+    };
     print!("{text}");
     Ok(ExitCode::SUCCESS)
 }

@@ -19,8 +19,9 @@ fn the_pictures_are_current() {
 /// The benchmarks run, a plan spends the budget, a prior is found; what they measure here means nothing.
 #[test]
 fn the_benchmarks_run() {
-    let text = xtask::bench::run(xtask::bench::Options { pages: 20_000, rival_pages: 0, runs: 1 }).unwrap();
+    let text = xtask::bench::run(xtask::bench::Options { pages: 20_000, rival_pages: 0, runs: 1, hosts: 50 }).unwrap();
     assert!(text.contains("spent 1.000000000") || text.contains("spent 0.999999999"), "{text}");
-    let text = xtask::bench_estimate::run(xtask::bench::Options { pages: 2_000, rival_pages: 0, runs: 1 }).unwrap();
+    let text =
+        xtask::bench_estimate::run(xtask::bench::Options { pages: 2_000, rival_pages: 0, runs: 1, hosts: 50 }).unwrap();
     assert!(text.contains("prior of all pages: shape 0.2") || text.contains("shape 0.3"), "{text}");
 }

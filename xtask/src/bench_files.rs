@@ -1,0 +1,152 @@
+//! `cargo xtask bench files`: pages per second of `everfresh plan` from Parquet to Parquet, its peak of memory, and what the
+//! disk alone takes for the same bytes.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Encoding;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+
+use crate::bench::{BUDGET_PER_PAGE, Options, SEED, pages_of};
+
+/// Rows of a row group.
+const GROUP: usize = 1 << 20;
+
+/// Measures and returns what to print.
+pub fn run(options: Options) -> Result<String> {
+    let folder = crate::root().join("target/bench");
+    std::fs::create_dir_all(&folder)?;
+    let (input, output) = (folder.join("pages.parquet"), folder.join("plan.parquet"));
+    write_input(&input, options.pages)?;
+    let program = program()?;
+    let mut best = (f64::INFINITY, 0);
+    let mut said = String::new();
+    for _ in 0..options.runs.max(1) {
+        let (seconds, peak, words) = plan(&program, &input, &output, options.pages)?;
+        if seconds < best.0 {
+            best = (seconds, peak);
+            said = words;
+        }
+    }
+    let bound = disk_bound(&input, &output, &folder.join("copy"))?;
+    let (seconds, peak) = best;
+    let size = |path: &Path| std::fs::metadata(path).map(|meta| meta.len() as f64 / 1e9);
+    let mut text =
+        format!("planning {} pages from Parquet to Parquet (seed {SEED}), best of {}\n\n", options.pages, options.runs);
+    let _ = writeln!(text, "read {:.1} GB, written {:.1} GB", size(&input)?, size(&output)?);
+    let _ = writeln!(text, "time                {seconds:.1} s");
+    let _ = writeln!(text, "million pages/s     {:.1}", options.pages as f64 / seconds / 1e6);
+    let _ = writeln!(text, "the disk alone      {bound:.1} s for reading and writing the same bytes, synced");
+    let _ = writeln!(text, "share of that bound {:.2}", bound / seconds);
+    let _ = writeln!(text, "peak of memory      {:.2} GiB", peak as f64 / f64::from(1 << 20));
+    let _ = writeln!(text, "\nwhat it said:\n{said}");
+    for path in [&input, &output] {
+        std::fs::remove_file(path)?;
+    }
+    Ok(text)
+}
+
+/// The program, built as users build it.
+fn program() -> Result<std::path::PathBuf> {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--release", "--package", "everfresh-cli"])
+        .current_dir(crate::root())
+        .status()?;
+    if !built.success() {
+        bail!("cannot build the program");
+    }
+    Ok(crate::root().join("target/release/everfresh"))
+}
+
+/// The canonical pages, with a number for a name.
+fn write_input(path: &Path, pages: usize) -> Result<()> {
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_column_encoding("page".into(), Encoding::DELTA_BINARY_PACKED)
+        .set_max_row_group_row_count(Some(GROUP))
+        .build();
+    let mut writer = None;
+    for start in (0..pages).step_by(GROUP) {
+        let end = pages.min(start + GROUP);
+        let (rate, weight) = pages_of(start / GROUP, end - start)?;
+        let numbers = Int64Array::from_iter_values((start..end).map(|page| i64::try_from(page).unwrap_or(i64::MAX)));
+        let batch = RecordBatch::try_from_iter([
+            ("page", Arc::new(numbers) as ArrayRef),
+            ("rate", Arc::new(Float64Array::from(rate))),
+            ("weight", Arc::new(Float64Array::from(weight))),
+        ])?;
+        let writer = match &mut writer {
+            Some(writer) => writer,
+            none => {
+                let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+                none.insert(ArrowWriter::try_new(file, batch.schema(), Some(properties.clone()))?)
+            }
+        };
+        writer.write(&batch)?;
+    }
+    writer.context("no pages")?.close()?;
+    Ok(())
+}
+
+/// Seconds, the peak of memory in KiB and the words of one run.
+fn plan(program: &Path, input: &Path, output: &Path, pages: usize) -> Result<(f64, u64, String)> {
+    let start = Instant::now();
+    let mut child = Command::new(program)
+        .arg("plan")
+        .arg(input)
+        .arg("--budget")
+        .arg(format!("{}/day", BUDGET_PER_PAGE * pages as f64))
+        .arg("--out")
+        .arg(output)
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let peak = watch(&mut child)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let done = child.wait_with_output()?;
+    if !done.status.success() {
+        bail!("the program failed");
+    }
+    Ok((seconds, peak, String::from_utf8(done.stdout)?))
+}
+
+/// Waits for a process and returns the most memory that it had, in KiB, as Linux tells it.
+fn watch(child: &mut Child) -> Result<u64> {
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait()?.is_none() {
+        if let Ok(text) = std::fs::read_to_string(&status) {
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let value = line.and_then(|line| line.split_whitespace().next()).and_then(|value| value.parse().ok());
+            peak = peak.max(value.unwrap_or(0));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(peak)
+}
+
+/// Seconds that reading the one file and writing as much as the other take, without anything in between.
+fn disk_bound(input: &Path, output: &Path, copy: &Path) -> Result<f64> {
+    let start = Instant::now();
+    io::copy(&mut File::open(input)?, &mut io::sink())?;
+    let mut file = File::create(copy)?;
+    let block = vec![0x5au8; 1 << 20];
+    let mut left = std::fs::metadata(output)?.len();
+    while left > 0 {
+        let n = left.min(block.len() as u64);
+        file.write_all(&block[..usize::try_from(n)?])?;
+        left -= n;
+    }
+    file.sync_all()?;
+    let seconds = start.elapsed().as_secs_f64();
+    std::fs::remove_file(copy)?;
+    Ok(seconds)
+}

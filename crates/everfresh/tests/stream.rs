@@ -394,3 +394,39 @@ fn outlooks_foretell_plans() {
     assert!(refused.starts_with("freshness 0.9 is out of reach: the minimum periods allow 0.632"), "{refused}");
     assert!(outlook.for_value(1.0).is_err() && outlook.at_budget(f64::NAN).is_err());
 }
+
+/// Columns of nothing but rates, weights and hosts take a shorter way, to the same plan.
+#[test]
+fn the_short_way_and_the_long_way_agree() {
+    let n = 60_000;
+    let rate = many_rates(n);
+    let weight: Vec<f64> = rate.iter().rev().map(|rate| if *rate > 90.0 { 0.0 } else { rate.sqrt() }).collect();
+    // Hosts of very different sizes, the first with half of all pages.
+    let host: Vec<u32> = (0..n).map(|i| if i % 2 == 0 { 0 } else { ((i * i) % 997) as u32 }).collect();
+    let ones = vec![1.0; n];
+    for caps in
+        [Vec::new(), vec![2.0; 997], vec![8.0; 997], (0..997).map(|host| f64::from(host) / 10.0 + 0.1).collect()]
+    {
+        let limits = Limits { floor: 0.0, caps };
+        let short = Columns { weight: Some(&weight), host: Some(&host), ..Columns::new(&rate) };
+        let long = Columns { cost: Some(&ones), ..short };
+        for objective in Objective::ALL {
+            let run = |columns: Columns<'_>| {
+                let mut out = vec![0.0; n];
+                let outcome = plan(columns, terms(objective, 4e3), &limits, &mut out).unwrap();
+                (outcome, out)
+            };
+            let ((one, short), (other, long)) = (run(short), run(long));
+            assert!((one.price - other.price).abs() <= 1e-9 * other.price, "{one:?} {other:?}");
+            assert!((one.spent / other.spent - 1.0).abs() < 1e-9, "{objective:?} {one:?}");
+            for (a, b) in short.iter().zip(&long) {
+                assert!((a - b).abs() <= 1e-7 * b + 1e-9, "{objective:?} {a} {b}");
+            }
+            let mut spent_on = vec![0.0; 997];
+            host.iter().zip(&short).for_each(|(host, f)| spent_on[*host as usize] += f);
+            for (spent, cap) in spent_on.iter().zip(&limits.caps) {
+                assert!(*spent <= cap * (1.0 + 1e-9), "a host spends {spent} of {cap}");
+            }
+        }
+    }
+}

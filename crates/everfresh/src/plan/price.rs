@@ -161,7 +161,7 @@ impl Blend {
             return Blend { price: 0.0, ..Blend::at(lowest.unwrap_or(1.0)) };
         }
         // All of it goes into what was promised, or the price is right.
-        if price.is_infinite() || (spending(price).0 / budget - 1.0).abs() < 1e-14 {
+        if price.is_infinite() || (spending(price).0 / budget - 1.0).abs() < 1e-13 {
             return Blend::at(price);
         }
         Blend::around(price, budget, |price| spending(price).0)

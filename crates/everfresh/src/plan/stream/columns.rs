@@ -154,13 +154,9 @@ impl<'a> Columns<'a> {
         good
     }
 
-    /// Are there no columns but rates and perhaps weights?
+    /// Are there no columns but rates, and perhaps weights and hosts?
     pub(super) fn is_plain(&self) -> bool {
-        self.cost.is_none()
-            && self.count.is_none()
-            && self.min_period.is_none()
-            && self.max_period.is_none()
-            && self.host.is_none()
+        self.cost.is_none() && self.count.is_none() && self.min_period.is_none() && self.max_period.is_none()
     }
 }
 

@@ -42,11 +42,6 @@ pub(super) struct Bounds<'a> {
 }
 
 impl Bounds<'_> {
-    /// Are pages bound by nothing but their own periods?
-    pub(super) fn are_none(&self) -> bool {
-        self.floor == 0.0 && self.hosts.is_empty()
-    }
-
     /// The lowest and the highest frequency of a page, given its scale and resistance.
     #[inline(always)]
     pub(super) fn of<R: Rule>(&self, rule: R, page: &One, scale: f64, y: f64) -> (f64, f64) {
@@ -102,27 +97,30 @@ fn spending_of_part<R: Rule>(pages: &[Kinked], rule: R, price: f64) -> (f64, f64
     (spent.value(), falls)
 }
 
-/// About the price at which a list of pages spends a budget: from some of them where there are many, else the mean one at
-/// which a page is visited about as often as it changes. Positive and finite.
+/// About the price at which a list of pages spends a budget. Positive and finite.
 pub(super) fn guess<R: Rule>(rule: R, budget: f64, pages: &[Kinked]) -> f64 {
-    const MANY: usize = 1000;
-    let start = if pages.len() > MANY {
-        let some: Vec<Kinked> = pages.iter().step_by(pages.len() / 64).copied().collect();
-        guess(rule, budget * some.len() as f64 / pages.len() as f64, &some)
-    } else {
-        pages.iter().map(|page| page.x.recip()).sum::<f64>() / pages.len() as f64
-    };
+    let start = start(rule, budget, pages);
     let price = solve(budget.recip(), start, |price| {
         let (spent, fall) = spending_of(pages, rule, price);
         Evaluation { value: spent.recip(), elasticity: fall / spent }
     });
-    if price > 0.0 && price.is_finite() {
-        price
-    } else if start > 0.0 && start.is_finite() {
-        start
-    } else {
-        1.0
-    }
+    if price > 0.0 && price.is_finite() { price } else { start }
+}
+
+/// A first guess at the same: from some of the pages where there are many, else the mean price at which a page is visited
+/// about as often as it changes.
+pub(super) fn start<R: Rule>(rule: R, budget: f64, pages: &[Kinked]) -> f64 {
+    // Of few pages the mean, of many a few, of very many some more.
+    let some = match pages.len() {
+        ..=1000 => {
+            let mean = pages.iter().map(|page| page.x.recip()).sum::<f64>() / pages.len() as f64;
+            return if mean > 0.0 && mean.is_finite() { mean } else { 1.0 };
+        }
+        1001..=10_000 => 64,
+        _ => 1 << 11,
+    };
+    let some: Vec<Kinked> = pages.iter().step_by(pages.len() / some).copied().collect();
+    guess(rule, budget * some.len() as f64 / pages.len() as f64, &some)
 }
 
 /// What the pages spend in a window of prices.
@@ -156,6 +154,22 @@ impl Block {
         Block { cliff, xs: [0.0; BLOCK], at: [(0, 0.0); BLOCK], kinked: [0; BLOCK] }
     }
 
+    /// Marks pages whose hosts are still in this window: x = 0 is beyond reach, and no price moves it. Says no if a page may be
+    /// at its host's cap in one part of the window and below it in another.
+    fn skip_still(&mut self, part: Columns<'_>, bounds: &Bounds<'_>, window: Window) -> bool {
+        let (low, high) = (window.base / window.width, window.base * window.width);
+        let mut sure = true;
+        for (i, x) in self.xs[..part.len()].iter_mut().enumerate() {
+            let host = part.host_of(i);
+            if bounds.hosts.is_still(host, high) {
+                *x = 0.0;
+            } else {
+                sure &= !bounds.hosts.is_still(host, low);
+            }
+        }
+        sure
+    }
+
     /// Finds the buckets of the first pages, and lists those that belong into none: so many.
     #[inline(always)]
     fn sort_out(&mut self, pages: usize) -> usize {
@@ -164,7 +178,7 @@ impl Block {
         }
         let mut found = 0;
         for (i, ((address, _), x)) in self.at[..pages].iter_mut().zip(&self.xs).enumerate() {
-            let is_kinked = self.cliff.contains(x) | (*address == Demand::NOWHERE);
+            let is_kinked = (self.cliff.contains(x) | (*address == Demand::NOWHERE)) & (*x != 0.0);
             *address |= u64::from(is_kinked) << 63;
             self.kinked[found] = i;
             found += usize::from(is_kinked);
@@ -204,6 +218,9 @@ impl Gathered {
         if whole.is_crowded {
             whole.unite_equal();
         }
+        let (still, still_promised) = bounds.hosts.still(window.base * window.width);
+        whole.fixed.add(still);
+        whole.promised.add(still_promised);
         Ok(whole)
     }
 
@@ -214,7 +231,7 @@ impl Gathered {
         window: Window,
     ) -> Result<Gathered, BadPage> {
         let mut gathered = Gathered::new();
-        if chunk.is_plain() && bounds.are_none() {
+        if chunk.is_plain() && bounds.floor == 0.0 {
             gathered.add_free(chunk, rule, bounds, window)?;
         } else {
             gathered.add(chunk, rule, bounds, window)?;
@@ -238,7 +255,9 @@ impl Gathered {
         let mut block = Block::new(window.cliff(rule));
         for start in (0..chunk.len()).step_by(BLOCK) {
             let part = chunk.part(start, chunk.len().min(start + BLOCK));
-            if !part.resistances(rule, window.base, 1.0, &mut block.xs) {
+            // Pages of hosts at their caps are out of the way before the others are sorted.
+            let good = part.resistances(rule, window.base, 1.0, &mut block.xs);
+            if !good || !bounds.hosts.is_empty() && !block.skip_still(part, bounds, window) {
                 self.add(part, rule, bounds, window).map_err(|(place, error)| (start + place, error))?;
                 continue;
             }
@@ -268,6 +287,9 @@ impl Gathered {
             if !page.is_legal() {
                 return Err((i, page.illness()));
             }
+            if bounds.hosts.is_still(page.host, window.base * window.width) {
+                continue;
+            }
             let cost = page.count * page.cost;
             let (scale, y) = rule.place(&page);
             let (low, high) = bounds.of(rule, &page, scale, y);
@@ -276,27 +298,48 @@ impl Gathered {
                 fixed += cost * low;
                 continue;
             }
-            let (x, mass) = (window.base * y, cost * scale);
-            let kinked = Kinked { mass, x, low: low / scale, high: high / scale };
-            if low > 0.0 || high < f64::INFINITY {
-                let (most, least) = (rule.answer(x / window.width) * scale, rule.answer(x * window.width) * scale);
-                if most <= low || least >= high {
-                    fixed += cost * if most <= low { low } else { high };
-                    self.wanting |= most <= low && low < high;
-                    continue;
-                }
-                if least < low || most > high {
-                    self.kinked.push(kinked);
-                    continue;
-                }
-            }
-            if cliff.contains(&x) || !self.histogram.add(x, mass) {
-                self.kinked.push(kinked);
-            }
+            let page = Kinked { mass: cost * scale, x: y, low: low / scale, high: high / scale };
+            fixed += self.add_one(rule, page, window, &cliff);
         }
         self.fixed.add(fixed);
         self.promised.add(promised);
         Ok(())
+    }
+
+    /// Adds a page, whose x is its resistance yet, and returns what it spends in any case.
+    #[inline(always)]
+    fn add_one<R: Rule>(&mut self, rule: R, page: Kinked, window: Window, cliff: &Range<f64>) -> f64 {
+        let Kinked { mass, x: y, low, high } = page;
+        let x = window.base * y;
+        let mut is_smooth = true;
+        if low > 0.0 || high < f64::INFINITY {
+            let (most, least) = (rule.answer(x / window.width), rule.answer(x * window.width));
+            if most <= low || least >= high {
+                self.wanting |= most <= low && low < high;
+                return mass * if most <= low { low } else { high };
+            }
+            is_smooth = least >= low && most <= high;
+        }
+        if !is_smooth || cliff.contains(&x) || !self.histogram.add(x, mass) {
+            self.kinked.push(Kinked { x, ..page });
+        }
+        0.0
+    }
+
+    /// What the pages of a list spend.
+    pub(super) fn of_list<R: Rule>(pages: &[Kinked], rule: R, window: Window) -> Gathered {
+        let mut gathered = Gathered::new();
+        let cliff = window.cliff(rule);
+        for page in pages {
+            let fixed = gathered.add_one(rule, *page, window, &cliff);
+            gathered.fixed.add(fixed);
+            gathered.promised.add(page.mass * page.low);
+        }
+        gathered.is_crowded = gathered.kinked.len() > pages.len() / 16;
+        if gathered.is_crowded {
+            gathered.unite_equal();
+        }
+        gathered
     }
 
     fn merge(&mut self, part: Gathered) {

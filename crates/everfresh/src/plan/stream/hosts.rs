@@ -4,13 +4,14 @@
 //! price its pages stay where they are: a cap is an upper bound on each of its pages, and the plan is solved with it as
 //! with any other bound.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
 use super::columns::{BadPage, Columns, One, Pages};
-use super::gather::{Bounds, Gathered, Kinked, Window, guess, spending_of};
+use super::gather::{Bounds, Gathered, Kinked, Window, spending_of, start};
 use super::rule::Rule;
+use super::spend_by;
 use crate::error::Error;
 use crate::numeric::Sum;
 use crate::plan::price::Blend;
@@ -31,12 +32,15 @@ pub(super) struct HostPrice {
     pub blend: Blend,
     /// What it can afford of the floor beyond the promises: 1, unless the floor alone exceeds the cap.
     pub floor_share: f64,
+    /// What is spent on it at that price, and what its promises and its floor take of that.
+    spent: f64,
+    promised: f64,
 }
 
 const NONE: u32 = u32::MAX;
 
 /// Pages of hosts that are held in memory at the same time.
-const TOGETHER: usize = 1 << 23;
+const TOGETHER: usize = 1 << 24;
 
 impl<'a> Hosts<'a> {
     pub(super) const fn new(caps: &'a [f64]) -> Self {
@@ -56,6 +60,31 @@ impl<'a> Hosts<'a> {
         self.prices.iter()
     }
 
+    /// The price that the pages of a host answer to when the plan's is `price`, in one number; none where it is mixed of two.
+    #[inline(always)]
+    pub(super) fn price_or(&self, host: u32, price: f64) -> Option<f64> {
+        match self.price(host) {
+            None => Some(price),
+            Some(own) if own.blend.price <= price => Some(price),
+            Some(own) => own.blend.is_one().then_some(own.blend.price),
+        }
+    }
+
+    /// Does every page of a host stay at its cap while the plan's price is below `price`? Then its pages need not be looked at.
+    #[inline(always)]
+    pub(super) fn is_still(&self, host: u32, price: f64) -> bool {
+        self.price(host).is_some_and(|own| own.blend.price > price)
+    }
+
+    /// What is spent on the hosts that are still, and what is promised to them.
+    pub(super) fn still(&self, price: f64) -> (f64, f64) {
+        let still = || self.prices.iter().filter(|own| own.blend.price > price);
+        (
+            still().map(|own| own.spent).collect::<Sum>().value(),
+            still().map(|own| own.promised).collect::<Sum>().value(),
+        )
+    }
+
     /// The price of a host, if it may reach its cap.
     #[inline(always)]
     pub(super) fn price(&self, host: u32) -> Option<&HostPrice> {
@@ -66,27 +95,26 @@ impl<'a> Hosts<'a> {
 }
 
 /// What hosts spend at one price, as shares of their caps, and how many rows they have.
-struct Loads {
-    /// In units of 2^-30, rounded up: whole numbers add up to the same in every order.
-    shares: Vec<AtomicU64>,
-    rows: Vec<AtomicU32>,
-}
+///
+/// Both in one whole number per host, which adds up to the same in every order: rows in the lower half; in the upper one
+/// shares of the cap in units of 2^-16, rounded up.
+struct Loads(Vec<AtomicU64>);
 
-const SHARE_UNIT: f64 = (1u64 << 30) as f64;
+const SHARE_UNIT: f64 = (1u64 << 16) as f64;
+
+/// A host as full as this is not filled further, so that nothing overflows.
+const FULL_ENOUGH: u64 = 1 << 60;
 
 impl Loads {
     /// Reads all pages, at a price that the plan does not go below.
     fn of<R: Rule, P: Pages>(pages: &P, rule: R, bounds: &Bounds<'_>, lowest: f64) -> Result<Loads, P::Error> {
-        let caps = bounds.hosts.caps;
-        let loads = Loads {
-            shares: caps.iter().map(|_| AtomicU64::new(0)).collect(),
-            rows: caps.iter().map(|_| AtomicU32::new(0)).collect(),
-        };
+        let loads = Loads(bounds.hosts.caps.iter().map(|_| AtomicU64::new(0)).collect());
         pages.scan(&|chunk| loads.add(chunk, rule, bounds, lowest), &mut |()| {})?;
         Ok(loads)
     }
 
     fn add<R: Rule>(&self, chunk: Columns<'_>, rule: R, bounds: &Bounds<'_>, lowest: f64) -> Result<(), BadPage> {
+        let mut nearby = Nearby::new(self);
         for i in 0..chunk.len() {
             let page = chunk.one(i);
             let Some(cap) = bounds.hosts.caps.get(page.host as usize) else {
@@ -98,24 +126,60 @@ impl Loads {
             let (scale, y) = rule.place(&page);
             let (low, high) = bounds.of(rule, &page, scale, y);
             let frequency = if rule.is_out(&page) { low } else { (scale * rule.answer(lowest * y)).clamp(low, high) };
-            let share = (page.count * page.cost * frequency / cap).min(2.0);
-            // Not negative and at most 2^31.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let share = (share * SHARE_UNIT).ceil() as u64;
-            self.shares[page.host as usize].fetch_add(share, Ordering::Relaxed);
-            self.rows[page.host as usize].fetch_add(1, Ordering::Relaxed);
+            nearby.add(page.host, page.count * page.cost * frequency / cap);
         }
+        nearby.flush();
         Ok(())
+    }
+
+    fn note(&self, (host, share, rows): (u32, f64, u32)) {
+        if host == NONE {
+            return;
+        }
+        let sum = &self.0[host as usize];
+        // Not negative, and at most 2^19.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let share = (share.min(8.0) * SHARE_UNIT).ceil() as u64;
+        let share = if sum.load(Ordering::Relaxed) < FULL_ENOUGH { share } else { 0 };
+        sum.fetch_add(share << 32 | u64::from(rows), Ordering::Relaxed);
     }
 
     /// The hosts that reach their caps, with their numbers of rows.
     fn full(&self) -> Vec<(u32, usize)> {
-        let full = |share: &AtomicU64| share.load(Ordering::Relaxed) as f64 >= SHARE_UNIT;
-        let hosts = (0u32..).zip(self.shares.iter().zip(&self.rows));
-        hosts
-            .filter(|(_, (share, _))| full(share))
-            .map(|(host, (_, rows))| (host, rows.load(Ordering::Relaxed) as usize))
-            .collect()
+        let sums = (0u32..).zip(self.0.iter().map(|sum| sum.load(Ordering::Relaxed)));
+        let full = sums.filter(|(_, sum)| (sum >> 32) as f64 >= SHARE_UNIT);
+        full.map(|(host, sum)| (host, usize::try_from(sum & u64::from(u32::MAX)).unwrap_or(usize::MAX))).collect()
+    }
+}
+
+/// What a chunk has met of hosts, kept back so that threads do not fight over the sums of large hosts.
+struct Nearby<'a> {
+    loads: &'a Loads,
+    /// By the last bits of the host: the host, the sum of its shares, and its rows.
+    slots: Vec<(u32, f64, u32)>,
+}
+
+impl<'a> Nearby<'a> {
+    const SLOTS: usize = 1 << 12;
+
+    fn new(loads: &'a Loads) -> Self {
+        Nearby { loads, slots: vec![(NONE, 0.0, 0); Self::SLOTS] }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, host: u32, share: f64) {
+        let slot = &mut self.slots[host as usize % Self::SLOTS];
+        if slot.0 != host {
+            self.loads.note(std::mem::replace(slot, (host, 0.0, 0)));
+        }
+        slot.1 += share;
+        slot.2 += 1;
+    }
+
+    fn flush(self) {
+        for slot in self.slots {
+            self.loads.note(slot);
+        }
     }
 }
 
@@ -214,6 +278,9 @@ fn kinked<R: Rule>(rule: R, bounds: &Bounds<'_>, page: &One) -> (Kinked, f64) {
     (kinked, cost * page.promise)
 }
 
+/// A list so long is gathered in a histogram.
+const MANY: usize = 1 << 12;
+
 /// The price at which the pages of a host spend its cap.
 fn settle_one<R: Rule>(
     rule: R,
@@ -226,8 +293,17 @@ fn settle_one<R: Rule>(
     if let Some(price) = all_is_promised(host, cap, promised, lowest)? {
         return Ok(price);
     }
-    let blend = Blend::spending(cap, guess(rule, cap, pages), |price| spending_of(pages, rule, price));
-    Ok(HostPrice { blend, floor_share: 1.0 })
+    let start = start(rule, cap, pages);
+    let blend = if pages.len() > MANY {
+        let (base, blend) =
+            spend_by(rule, cap, start, |window| Ok::<_, Error>(Gathered::of_list(pages, rule, window)))?;
+        blend.times(base)
+    } else {
+        Blend::spending(cap, start, |price| spending_of(pages, rule, price))
+    };
+    // Where minimum periods allow no more, less than the cap.
+    let spent = if blend.price > 0.0 { cap } else { spending_of(pages, rule, blend.near()).0 };
+    Ok(HostPrice { blend, floor_share: 1.0, spent, promised: lowest })
 }
 
 /// The price of a host whose promises and floor leave nothing over, or an error where the promises alone exceed the cap.
@@ -237,7 +313,8 @@ fn all_is_promised(host: u32, cap: f64, promised: f64, lowest: f64) -> crate::er
     }
     let nothing_left = lowest >= cap * (1.0 - 1e-12);
     let floor_share = if lowest > cap { (cap - promised).max(0.0) / (lowest - promised) } else { 1.0 };
-    Ok(nothing_left.then_some(HostPrice { blend: Blend::at(f64::INFINITY), floor_share }))
+    let spent = lowest.min(cap);
+    Ok(nothing_left.then_some(HostPrice { blend: Blend::at(f64::INFINITY), floor_share, spent, promised: spent }))
 }
 
 /// The price of one host that is too large to be held: like a plan of its own with its cap as the budget.
@@ -253,8 +330,15 @@ fn settle_giant<R: Rule, P: Pages>(pages: &P, rule: R, bounds: &Bounds<'_>, host
     if let Some(price) = all_is_promised(host, cap, promised.value(), whole.promised.value())? {
         return Ok(price);
     }
-    let (base, blend) = super::spend_budget(&only, rule, bounds, cap, super::first_guess(&only, rule, bounds, cap)?)?;
-    Ok(HostPrice { blend: blend.times(base), floor_share: 1.0 })
+    let guess = super::first_guess(&only, rule, bounds, cap)?;
+    let (base, blend) = spend_by(rule, cap, guess, |window| Gathered::of(&only, rule, bounds, window))?;
+    let blend = blend.times(base);
+    let spent = if blend.price > 0.0 {
+        cap
+    } else {
+        Gathered::of(&only, rule, bounds, Window::around(blend.near()))?.spent(rule)
+    };
+    Ok(HostPrice { blend, floor_share: 1.0, spent, promised: whole.promised.value() })
 }
 
 /// The pages of one host.

@@ -172,8 +172,12 @@ impl<'a> Solution<'a> {
     /// Writes the frequencies of some pages, which must be legal, and returns what they cost per second.
     pub fn frequencies(&self, columns: Columns<'_>, out: &mut [f64]) -> f64 {
         let out = &mut out[..columns.len()];
-        if columns.is_plain() && self.bounds.are_none() && self.blend.is_one() {
+        let is_plain = columns.is_plain() && self.bounds.floor == 0.0 && self.blend.is_one();
+        if is_plain && self.bounds.hosts.is_empty() {
             return with_rule!(self.terms, |rule| self.free_frequencies(rule, columns, out));
+        }
+        if is_plain {
+            return with_rule!(self.terms, |rule| self.capped_frequencies(rule, columns, out));
         }
         with_rule!(self.terms, |rule| self.bound_frequencies(rule, columns, out))
     }
@@ -191,6 +195,27 @@ impl<'a> Solution<'a> {
             for ((out, rate), x) in out.iter_mut().zip(block.rate).zip(xs) {
                 let (scale, _) = rule.place(&One::plain(*rate, 1.0));
                 *out = scale * rule.answer(x);
+                spent += *out;
+            }
+        }
+        spent
+    }
+
+    /// The same where hosts may have prices of their own: without other bounds a page answers to the higher of the two.
+    fn capped_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
+        let mut ys = [0.0; BLOCK];
+        let mut spent = 0.0;
+        for (i, out) in out.chunks_mut(BLOCK).enumerate() {
+            let block = columns.part(i * BLOCK, i * BLOCK + out.len());
+            if !block.resistances(rule, 1.0, 1.0, &mut ys) {
+                spent += self.bound_frequencies(rule, block, out);
+                continue;
+            }
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = match self.bounds.hosts.price_or(block.host_of(i), self.price()) {
+                    Some(price) => rule.place(&One::plain(block.rate[i], 1.0)).0 * rule.answer(price * ys[i]),
+                    None => self.frequency(rule, &block.one(i)),
+                };
                 spent += *out;
             }
         }
@@ -331,21 +356,21 @@ fn solve<'a, R: Rule, P: Pages>(
     if limits.floor > 0.0 {
         bounds.floor = limits.floor * budget / cost_of_weighted(pages)?;
     }
-    let mut guess = first_guess(pages, rule, &bounds, budget)?;
+    let guess = first_guess(pages, rule, &bounds, budget)?;
     if !bounds.hosts.are_capped() {
-        let (base, blend) = spend_budget(pages, rule, &bounds, budget, guess)?;
+        let (base, blend) = spend_by(rule, budget, guess, |window| Gathered::of(pages, rule, &bounds, window))?;
         return Ok((bounds, base, blend));
     }
     // The less the capped hosts take, the lower the price, and the more hosts reach their caps.
     let mut lowest = guess / 4.0;
     loop {
         hosts::settle(pages, rule, &mut bounds, lowest)?;
-        let (base, blend) = spend_budget(pages, rule, &bounds, budget, guess)?;
+        let guess = first_guess(pages, rule, &bounds, budget)?;
+        let (base, blend) = spend_by(rule, budget, guess, |window| Gathered::of(pages, rule, &bounds, window))?;
         let price = base * blend.price;
         if price >= lowest {
             return Ok((bounds, base, blend));
         }
-        guess = base * blend.near();
         lowest = price / 4.0;
     }
 }
@@ -389,18 +414,18 @@ fn first_guess<R: Rule, P: Pages>(
     Ok(gather::guess(rule, budget * share - fixed, &sample))
 }
 
-/// The price that spends the budget within the bounds, as a base and a factor of it.
-fn spend_budget<R: Rule, P: Pages>(
-    pages: &P,
+/// The price that spends the budget, as a base and a factor of it: what pages spend is gathered in windows of prices until the
+/// price lies in one.
+fn spend_by<R: Rule, E: From<Error>>(
     rule: R,
-    bounds: &Bounds<'_>,
     budget: f64,
     guess: f64,
-) -> std::result::Result<(f64, Blend), P::Error> {
+    gather: impl Fn(Window) -> std::result::Result<Gathered, E>,
+) -> std::result::Result<(f64, Blend), E> {
     let mut search = Search::new(guess);
     loop {
         let window = Window::around(search.price);
-        let gathered = Gathered::of(pages, rule, bounds, window)?;
+        let gathered = gather(window)?;
         let promised = gathered.promised.value();
         if promised > budget * (1.0 + 1e-12) {
             return Err(Error::Infeasible { needed_per_second: promised, budget_per_second: budget }.into());

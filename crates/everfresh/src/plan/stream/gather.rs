@@ -154,20 +154,20 @@ impl Block {
         Block { cliff, xs: [0.0; BLOCK], at: [(0, 0.0); BLOCK], kinked: [0; BLOCK] }
     }
 
-    /// Marks pages whose hosts are still in this window: x = 0 is beyond reach, and no price moves it. Says no if a page may be
-    /// at its host's cap in one part of the window and below it in another.
-    fn skip_still(&mut self, part: Columns<'_>, bounds: &Bounds<'_>, window: Window) -> bool {
+    /// Takes out pages whose hosts are at their caps in some part of the window: their x becomes 0, which is beyond reach. Lists
+    /// those for which it is only a part: so many.
+    fn set_aside(&mut self, part: Columns<'_>, bounds: &Bounds<'_>, window: Window) -> usize {
         let (low, high) = (window.base / window.width, window.base * window.width);
-        let mut sure = true;
+        let mut unsure = 0;
         for (i, x) in self.xs[..part.len()].iter_mut().enumerate() {
-            let host = part.host_of(i);
-            if bounds.hosts.is_still(host, high) {
+            let Some(own) = bounds.hosts.price(part.host_of(i)) else { continue };
+            if own.blend.price > low {
                 *x = 0.0;
-            } else {
-                sure &= !bounds.hosts.is_still(host, low);
+                self.kinked[unsure] = i;
+                unsure += usize::from(own.blend.price <= high);
             }
         }
-        sure
+        unsure
     }
 
     /// Finds the buckets of the first pages, and lists those that belong into none: so many.
@@ -255,11 +255,16 @@ impl Gathered {
         let mut block = Block::new(window.cliff(rule));
         for start in (0..chunk.len()).step_by(BLOCK) {
             let part = chunk.part(start, chunk.len().min(start + BLOCK));
-            // Pages of hosts at their caps are out of the way before the others are sorted.
-            let good = part.resistances(rule, window.base, 1.0, &mut block.xs);
-            if !good || !bounds.hosts.is_empty() && !block.skip_still(part, bounds, window) {
+            if !part.resistances(rule, window.base, 1.0, &mut block.xs) {
                 self.add(part, rule, bounds, window).map_err(|(place, error)| (start + place, error))?;
                 continue;
+            }
+            if !bounds.hosts.is_empty() {
+                // Those of hosts that come to their caps within the window go the long way.
+                let unsure = block.set_aside(part, bounds, window);
+                for i in block.kinked[..unsure].iter().copied() {
+                    self.add(part.part(i, i + 1), rule, bounds, window)?;
+                }
             }
             let mass = |i: usize| rule.place(&One::plain(part.rate[i], 1.0)).0;
             let kinked = block.sort_out(part.len());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
-use super::columns::{BadPage, Columns, One, Pages};
+use super::columns::{BLOCK, BadPage, Columns, One, Pages};
 use super::gather::{Bounds, Gathered, Kinked, Window, spending_of, start};
 use super::rule::Rule;
 use super::spend_by;
@@ -114,32 +114,45 @@ impl Loads {
     }
 
     fn add<R: Rule>(&self, chunk: Columns<'_>, rule: R, bounds: &Bounds<'_>, lowest: f64) -> Result<(), BadPage> {
-        let mut nearby = Nearby::new(self);
-        for i in 0..chunk.len() {
-            let page = chunk.one(i);
-            let Some(cap) = bounds.hosts.caps.get(page.host as usize) else {
-                return Err((i, unknown_host(page.host, bounds.hosts.caps.len())));
-            };
-            if !page.is_legal() {
-                return Err((i, page.illness()));
+        let hosts = bounds.hosts.caps.len();
+        if let Some(i) = (0..chunk.len()).find(|i| chunk.host_of(*i) as usize >= hosts) {
+            return Err((i, unknown_host(chunk.host_of(i), hosts)));
+        }
+        let mut nearby = Nearby::new(self, bounds.hosts.caps);
+        let is_free = chunk.is_plain() && bounds.floor == 0.0;
+        let mut xs = [0.0; BLOCK];
+        for start in (0..chunk.len()).step_by(BLOCK) {
+            let block = chunk.part(start, chunk.len().min(start + BLOCK));
+            if is_free && block.resistances(rule, lowest, 1.0, &mut xs) {
+                for (i, x) in xs[..block.len()].iter().enumerate() {
+                    let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
+                    nearby.add(block.host_of(i), scale * rule.answer(*x));
+                }
+                continue;
             }
-            let (scale, y) = rule.place(&page);
-            let (low, high) = bounds.of(rule, &page, scale, y);
-            let frequency = if rule.is_out(&page) { low } else { (scale * rule.answer(lowest * y)).clamp(low, high) };
-            nearby.add(page.host, page.count * page.cost * frequency / cap);
+            for i in 0..block.len() {
+                let page = block.one(i);
+                if !page.is_legal() {
+                    return Err((start + i, page.illness()));
+                }
+                let (scale, y) = rule.place(&page);
+                let (low, high) = bounds.of(rule, &page, scale, y);
+                let free = if rule.is_out(&page) { low } else { scale * rule.answer(lowest * y) };
+                nearby.add(page.host, page.count * page.cost * free.clamp(low, high));
+            }
         }
         nearby.flush();
         Ok(())
     }
 
-    fn note(&self, (host, share, rows): (u32, f64, u32)) {
+    fn note(&self, caps: &[f64], (host, spent, rows): (u32, f64, u32)) {
         if host == NONE {
             return;
         }
         let sum = &self.0[host as usize];
         // Not negative, and at most 2^19.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let share = (share.min(8.0) * SHARE_UNIT).ceil() as u64;
+        let share = ((spent / caps[host as usize]).min(8.0) * SHARE_UNIT).ceil() as u64;
         let share = if sum.load(Ordering::Relaxed) < FULL_ENOUGH { share } else { 0 };
         sum.fetch_add(share << 32 | u64::from(rows), Ordering::Relaxed);
     }
@@ -155,30 +168,31 @@ impl Loads {
 /// What a chunk has met of hosts, kept back so that threads do not fight over the sums of large hosts.
 struct Nearby<'a> {
     loads: &'a Loads,
-    /// By the last bits of the host: the host, the sum of its shares, and its rows.
+    caps: &'a [f64],
+    /// By the last bits of the host: the host, what is spent on it, and its rows.
     slots: Vec<(u32, f64, u32)>,
 }
 
 impl<'a> Nearby<'a> {
     const SLOTS: usize = 1 << 12;
 
-    fn new(loads: &'a Loads) -> Self {
-        Nearby { loads, slots: vec![(NONE, 0.0, 0); Self::SLOTS] }
+    fn new(loads: &'a Loads, caps: &'a [f64]) -> Self {
+        Nearby { loads, caps, slots: vec![(NONE, 0.0, 0); Self::SLOTS] }
     }
 
     #[inline(always)]
-    fn add(&mut self, host: u32, share: f64) {
+    fn add(&mut self, host: u32, spent: f64) {
         let slot = &mut self.slots[host as usize % Self::SLOTS];
         if slot.0 != host {
-            self.loads.note(std::mem::replace(slot, (host, 0.0, 0)));
+            self.loads.note(self.caps, std::mem::replace(slot, (host, 0.0, 0)));
         }
-        slot.1 += share;
+        slot.1 += spent;
         slot.2 += 1;
     }
 
     fn flush(self) {
         for slot in self.slots {
-            self.loads.note(slot);
+            self.loads.note(self.caps, slot);
         }
     }
 }
@@ -240,22 +254,29 @@ fn settle_some<R: Rule, P: Pages>(
     }
     let mut gathered = vec![Kinked { mass: 0.0, x: 0.0, low: 0.0, high: 0.0 }; total];
     let mut promised = vec![Sum::default(); hosts.len()];
-    let of_chunk = |chunk: Columns<'_>| -> Result<Vec<(u32, f64, Kinked)>, BadPage> {
-        let mut found = Vec::new();
+    // Pages by host, and what is promised to some of them.
+    type Found = (Vec<(u32, Kinked)>, Vec<(u32, f64)>);
+    let of_chunk = |chunk: Columns<'_>| -> Result<Found, BadPage> {
+        let (mut found, mut promises) = (Vec::new(), Vec::new());
         for i in 0..chunk.len() {
             let place = place_of[chunk.host_of(i) as usize];
             if place != NONE {
                 let (kinked, promise) = kinked(rule, bounds, &chunk.one(i));
-                found.push((place, promise, kinked));
+                found.push((place, kinked));
+                if promise > 0.0 {
+                    promises.push((place, promise));
+                }
             }
         }
-        Ok(found)
+        Ok((found, promises))
     };
-    pages.scan(&of_chunk, &mut |found: Vec<(u32, f64, Kinked)>| {
-        for (place, promise, kinked) in found {
+    pages.scan(&of_chunk, &mut |(found, promises): Found| {
+        for (place, kinked) in found {
             let end = &mut ends[place as usize];
             gathered[*end] = kinked;
             *end += 1;
+        }
+        for (place, promise) in promises {
             promised[place as usize].add(promise);
         }
     })?;
@@ -279,7 +300,7 @@ fn kinked<R: Rule>(rule: R, bounds: &Bounds<'_>, page: &One) -> (Kinked, f64) {
 }
 
 /// A list so long is gathered in a histogram.
-const MANY: usize = 1 << 12;
+const MANY: usize = 1 << 14;
 
 /// The price at which the pages of a host spend its cap.
 fn settle_one<R: Rule>(

@@ -110,16 +110,11 @@ pub(super) fn guess<R: Rule>(rule: R, budget: f64, pages: &[Kinked]) -> f64 {
 /// A first guess at the same: from some of the pages where there are many, else the mean price at which a page is visited
 /// about as often as it changes.
 pub(super) fn start<R: Rule>(rule: R, budget: f64, pages: &[Kinked]) -> f64 {
-    // Of few pages the mean, of many a few, of very many some more.
-    let some = match pages.len() {
-        ..=1000 => {
-            let mean = pages.iter().map(|page| page.x.recip()).sum::<f64>() / pages.len() as f64;
-            return if mean > 0.0 && mean.is_finite() { mean } else { 1.0 };
-        }
-        1001..=10_000 => 64,
-        _ => 1 << 11,
-    };
-    let some: Vec<Kinked> = pages.iter().step_by(pages.len() / some).copied().collect();
+    if pages.len() <= 1000 {
+        let mean = pages.iter().map(|page| page.x.recip()).sum::<f64>() / pages.len() as f64;
+        return if mean > 0.0 && mean.is_finite() { mean } else { 1.0 };
+    }
+    let some: Vec<Kinked> = pages.iter().step_by(16).copied().collect();
     guess(rule, budget * some.len() as f64 / pages.len() as f64, &some)
 }
 

@@ -21,9 +21,39 @@ use crate::plan::price::Blend;
 pub(super) struct Hosts<'a> {
     /// Cost per second; infinite for none.
     caps: &'a [f64],
-    /// For each host the place of its price, or none.
-    places: Vec<u32>,
+    /// For each host that may reach its cap the place of its price.
+    places: Places,
     prices: Vec<HostPrice>,
+}
+
+/// A number for some of very many hosts. Most pages ask for a host that has none, and learn it from one bit: a million of them
+/// stay in the cache.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    bits: Vec<u64>,
+    places: Vec<u32>,
+}
+
+impl Places {
+    /// Of so many hosts these have numbers, in their order.
+    fn of(hosts: usize, some: impl Iterator<Item = u32>) -> Places {
+        let mut all = Places { bits: vec![0; hosts.div_ceil(64)], places: vec![0; hosts] };
+        for (place, host) in (0u32..).zip(some) {
+            all.bits[host as usize / 64] |= 1 << (host % 64);
+            all.places[host as usize] = place;
+        }
+        all
+    }
+
+    #[inline(always)]
+    fn get(&self, host: u32) -> Option<u32> {
+        // Without caps this is the length of an empty list.
+        let bits = *self.bits.get(host as usize / 64)?;
+        if bits >> (host % 64) & 1 == 0 {
+            return None;
+        }
+        self.places.get(host as usize).copied()
+    }
 }
 
 /// The price of a host that may reach its cap.
@@ -37,14 +67,12 @@ pub(super) struct HostPrice {
     promised: f64,
 }
 
-const NONE: u32 = u32::MAX;
-
 /// Pages of hosts that are held in memory at the same time.
 const TOGETHER: usize = 1 << 24;
 
 impl<'a> Hosts<'a> {
     pub(super) const fn new(caps: &'a [f64]) -> Self {
-        Hosts { caps, places: Vec::new(), prices: Vec::new() }
+        Hosts { caps, places: Places { bits: Vec::new(), places: Vec::new() }, prices: Vec::new() }
     }
 
     /// Does no host have a price of its own?
@@ -88,9 +116,7 @@ impl<'a> Hosts<'a> {
     /// The price of a host, if it may reach its cap.
     #[inline(always)]
     pub(super) fn price(&self, host: u32) -> Option<&HostPrice> {
-        // Without caps this is the length of an empty list.
-        let place = *self.places.get(host as usize)?;
-        self.prices.get(place as usize)
+        self.prices.get(self.places.get(host)? as usize)
     }
 }
 
@@ -118,7 +144,7 @@ impl Loads {
         if let Some(i) = (0..chunk.len()).find(|i| chunk.host_of(*i) as usize >= hosts) {
             return Err((i, unknown_host(chunk.host_of(i), hosts)));
         }
-        let mut nearby = Nearby::new(self, bounds.hosts.caps);
+        let mut spent = Spent { pages: Vec::with_capacity(chunk.len()) };
         let is_free = chunk.is_plain() && bounds.floor == 0.0;
         let mut xs = [0.0; BLOCK];
         for start in (0..chunk.len()).step_by(BLOCK) {
@@ -126,7 +152,7 @@ impl Loads {
             if is_free && block.resistances(rule, lowest, 1.0, &mut xs) {
                 for (i, x) in xs[..block.len()].iter().enumerate() {
                     let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
-                    nearby.add(block.host_of(i), scale * rule.answer(*x));
+                    spent.pages.push((block.host_of(i), scale * rule.answer(*x)));
                 }
                 continue;
             }
@@ -138,17 +164,14 @@ impl Loads {
                 let (scale, y) = rule.place(&page);
                 let (low, high) = bounds.of(rule, &page, scale, y);
                 let free = if rule.is_out(&page) { low } else { scale * rule.answer(lowest * y) };
-                nearby.add(page.host, page.count * page.cost * free.clamp(low, high));
+                spent.pages.push((page.host, page.count * page.cost * free.clamp(low, high)));
             }
         }
-        nearby.flush();
+        spent.tell(self, bounds.hosts.caps);
         Ok(())
     }
 
     fn note(&self, caps: &[f64], (host, spent, rows): (u32, f64, u32)) {
-        if host == NONE {
-            return;
-        }
         let sum = &self.0[host as usize];
         // Not negative, and at most 2^19.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -165,34 +188,46 @@ impl Loads {
     }
 }
 
-/// What a chunk has met of hosts, kept back so that threads do not fight over the sums of large hosts.
-struct Nearby<'a> {
-    loads: &'a Loads,
-    caps: &'a [f64],
-    /// By the last bits of the host: the host, what is spent on it, and its rows.
-    slots: Vec<(u32, f64, u32)>,
+/// What the pages of a chunk spend, by host. Sums of very many hosts do not fit into the cache, so the pages are first parted
+/// by the leading bits of their hosts, then summed part by part.
+struct Spent {
+    /// Host and spending.
+    pages: Vec<(u32, f64)>,
 }
 
-impl<'a> Nearby<'a> {
-    const SLOTS: usize = 1 << 12;
+impl Spent {
+    /// Hosts of a part, as a power of two.
+    const PART: u32 = 12;
 
-    fn new(loads: &'a Loads, caps: &'a [f64]) -> Self {
-        Nearby { loads, caps, slots: vec![(NONE, 0.0, 0); Self::SLOTS] }
-    }
-
-    #[inline(always)]
-    fn add(&mut self, host: u32, spent: f64) {
-        let slot = &mut self.slots[host as usize % Self::SLOTS];
-        if slot.0 != host {
-            self.loads.note(self.caps, std::mem::replace(slot, (host, 0.0, 0)));
+    fn tell(self, loads: &Loads, caps: &[f64]) {
+        let parts = (caps.len() >> Self::PART) + 1;
+        let mut starts = vec![0usize; parts + 1];
+        for (host, _) in &self.pages {
+            starts[(host >> Self::PART) as usize + 1] += 1;
         }
-        slot.1 += spent;
-        slot.2 += 1;
-    }
-
-    fn flush(self) {
-        for slot in self.slots {
-            self.loads.note(self.caps, slot);
+        for part in 0..parts {
+            starts[part + 1] += starts[part];
+        }
+        let mut next = starts.clone();
+        let mut parted = vec![(0u32, 0.0); self.pages.len()];
+        for page in self.pages {
+            let place = &mut next[(page.0 >> Self::PART) as usize];
+            parted[*place] = page;
+            *place += 1;
+        }
+        let mut sums = vec![(0.0, 0u32); 1 << Self::PART];
+        for (part, first_host) in (0..parts).zip((0u32..).step_by(1 << Self::PART)) {
+            for (host, spent) in &parted[starts[part]..starts[part + 1]] {
+                let sum = &mut sums[(host & ((1 << Self::PART) - 1)) as usize];
+                sum.0 += spent;
+                sum.1 += 1;
+            }
+            for (host, sum) in (first_host..).zip(&mut sums) {
+                if sum.1 > 0 {
+                    loads.note(caps, (host, sum.0, sum.1));
+                    *sum = (0.0, 0);
+                }
+            }
         }
     }
 }
@@ -210,7 +245,6 @@ pub(super) fn settle<R: Rule, P: Pages>(
 ) -> Result<(), P::Error> {
     bounds.hosts = Hosts::new(bounds.hosts.caps);
     let full = Loads::of(pages, rule, bounds, lowest)?.full();
-    let mut places = vec![NONE; bounds.hosts.caps.len()];
     let mut prices = Vec::with_capacity(full.len());
     let mut rest = full.as_slice();
     while let Some((first, rows)) = rest.first() {
@@ -230,9 +264,7 @@ pub(super) fn settle<R: Rule, P: Pages>(
         }
         rest = &rest[together..];
     }
-    for (place, (host, _)) in (0u32..).zip(&full) {
-        places[*host as usize] = place;
-    }
+    let places = Places::of(bounds.hosts.caps.len(), full.iter().map(|(host, _)| *host));
     bounds.hosts = Hosts { caps: bounds.hosts.caps, places, prices };
     Ok(())
 }
@@ -244,46 +276,54 @@ fn settle_some<R: Rule, P: Pages>(
     bounds: &Bounds<'_>,
     hosts: &[(u32, usize)],
 ) -> Result<Vec<HostPrice>, P::Error> {
-    let mut place_of = vec![NONE; bounds.hosts.caps.len()];
-    let mut ends = Vec::with_capacity(hosts.len());
-    let mut total = 0;
-    for (place, (host, rows)) in (0u32..).zip(hosts) {
-        place_of[*host as usize] = place;
-        ends.push(total);
-        total += rows;
-    }
-    let mut gathered = vec![Kinked { mass: 0.0, x: 0.0, low: 0.0, high: 0.0 }; total];
-    let mut promised = vec![Sum::default(); hosts.len()];
-    // Pages by host, and what is promised to some of them.
-    type Found = (Vec<(u32, Kinked)>, Vec<(u32, f64)>);
-    let of_chunk = |chunk: Columns<'_>| -> Result<Found, BadPage> {
-        let (mut found, mut promises) = (Vec::new(), Vec::new());
-        for i in 0..chunk.len() {
-            let place = place_of[chunk.host_of(i) as usize];
-            if place != NONE {
-                let (kinked, promise) = kinked(rule, bounds, &chunk.one(i));
-                found.push((place, kinked));
-                if promise > 0.0 {
-                    promises.push((place, promise));
-                }
-            }
+    let places = Places::of(bounds.hosts.caps.len(), hosts.iter().map(|(host, _)| *host));
+    let mut parts = Vec::new();
+    let of_chunk = |chunk: Columns<'_>| Ok(Sorted::of(chunk, rule, bounds, &places, hosts.len()));
+    pages.scan(&of_chunk, &mut |part: Sorted| parts.push(part))?;
+    let jobs = hosts.par_iter().enumerate().map(|(place, (host, rows))| {
+        let mut list = Vec::with_capacity(*rows);
+        let mut promised = Sum::default();
+        for part in &parts {
+            list.extend_from_slice(&part.pages[part.starts[place]..part.starts[place + 1]]);
+            part.promises.iter().filter(|promise| promise.0 == place).for_each(|promise| promised.add(promise.1));
         }
-        Ok((found, promises))
-    };
-    pages.scan(&of_chunk, &mut |(found, promises): Found| {
-        for (place, kinked) in found {
-            let end = &mut ends[place as usize];
-            gathered[*end] = kinked;
-            *end += 1;
-        }
-        for (place, promise) in promises {
-            promised[place as usize].add(promise);
-        }
-    })?;
-    let jobs = hosts.par_iter().zip(ends).zip(promised).map(|(((host, rows), end), promised)| {
-        settle_one(rule, *host, bounds.hosts.caps[*host as usize], &gathered[end - rows..end], promised.value())
+        settle_one(rule, *host, bounds.hosts.caps[*host as usize], &list, promised.value())
     });
     Ok(jobs.collect::<crate::error::Result<Vec<HostPrice>>>()?)
+}
+
+/// The pages of some hosts in one chunk, sorted by host.
+struct Sorted {
+    pages: Vec<Kinked>,
+    /// Where the pages of each host start, and where the last end.
+    starts: Vec<usize>,
+    /// What is promised to each host, where anything is.
+    promises: Vec<(usize, f64)>,
+}
+
+impl Sorted {
+    fn of<R: Rule>(chunk: Columns<'_>, rule: R, bounds: &Bounds<'_>, places: &Places, hosts: usize) -> Sorted {
+        let found: Vec<(u32, usize)> =
+            (0..chunk.len()).filter_map(|i| Some((places.get(chunk.host_of(i))?, i))).collect();
+        let mut starts = vec![0; hosts + 1];
+        for (place, _) in &found {
+            starts[*place as usize + 1] += 1;
+        }
+        for place in 0..hosts {
+            starts[place + 1] += starts[place];
+        }
+        let mut next = starts.clone();
+        let mut promised = vec![0.0; hosts];
+        let mut pages = vec![Kinked { mass: 0.0, x: 1.0, low: 0.0, high: 0.0 }; found.len()];
+        for (place, i) in found {
+            let (kinked, promise) = kinked(rule, bounds, &chunk.one(i));
+            pages[next[place as usize]] = kinked;
+            next[place as usize] += 1;
+            promised[place as usize] += promise;
+        }
+        let promises = promised.into_iter().enumerate().filter(|(_, promise)| *promise > 0.0).collect();
+        Sorted { pages, starts, promises }
+    }
 }
 
 /// A page as a host's own plan sees it, and what its promise costs. A page that gains nothing has mass and bound in one.

@@ -9,6 +9,7 @@ mod summary;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use everfresh::plan::Totals;
 use everfresh::plan::stream::{Limits, Solution, Tally};
 use everfresh::{Allocation, Objective, Period, Price, Terms, Unit};
 
@@ -26,10 +27,12 @@ const EXAMPLE_BUDGET_PER_DAY: f64 = 5.0;
 /// Everything that is said about a plan, besides its pages.
 pub(crate) struct Planned<'a> {
     pub solution: Solution<'a>,
-    /// The uniform, the proportional and the optimal allocation, and which of them is asked for.
-    pub tallies: Vec<(Allocation, Tally)>,
-    pub chosen: usize,
-    pub census: pages::Census,
+    pub tally: Tally,
+    /// Of the uniform, the proportional and the optimal allocation.
+    pub totals: Vec<(Allocation, Totals)>,
+    /// Do weights, or costs, differ?
+    pub weights: bool,
+    pub costs: bool,
     pub hosts: usize,
     pub shown: Vec<Shown>,
     pub unit: Unit,
@@ -49,19 +52,19 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let limits = limits(args, &pages)?;
     let terms =
         Terms { objective: args.objective.into(), order: args.order.into(), allocation: args.allocation.into(), price };
-    let solutions = solve(&pages, terms, &limits).map_err(|error| in_context(error, &input, &pages))?;
-    let chosen = Allocation::ALL.iter().position(|allocation| *allocation == terms.allocation).unwrap_or(0);
-    pages.call_pass("planning");
-    let applied = Applied::of(&pages, &solutions, chosen, args)?;
+    let plans = Plans::solve(&pages, terms, &limits).map_err(|error| in_context(error, &input, &pages))?;
+    let applied = Applied::of(&pages, &plans, args)?;
+    let (weights, costs) = pages.census().map(|census| (census.weights, census.costs))?;
     let planned = Planned {
-        tallies: Allocation::ALL.into_iter().zip(applied.tallies).collect(),
-        chosen,
-        census: pages.census()?,
+        totals: plans.totals(&applied),
+        tally: applied.tally,
+        weights,
+        costs,
         hosts: limits.caps.len(),
         shown: applied.shown,
         unit: unit(&args.columns),
         price: &args.price,
-        solution: solutions.into_iter().nth(chosen).context("no plan was made")?,
+        solution: plans.chosen,
     };
     if let Some(path) = &args.plot {
         let picture = chart::plan(&planned, &applied.cloud)?;
@@ -124,33 +127,64 @@ fn host_caps(path: &PathBuf, args: &PlanArgs) -> Result<Vec<(String, f64)>> {
     input.pages(|batch, row| Ok(batch.numbers[0].as_deref().map_or(f64::INFINITY, |caps| caps[row])))
 }
 
-/// The plans of all allocations, for comparison.
-fn solve<'a>(pages: &FilePages<'_>, terms: Terms, limits: &'a Limits) -> Result<Vec<Solution<'a>>> {
-    pages.call_pass("finding the price");
-    let optimal = Solution::of(pages, Terms { allocation: Allocation::Optimal, ..terms }, limits)?;
-    if pages.census()?.weight == 0.0 {
-        bail!("cannot plan: all weights are zero");
-    }
-    // A price stands for the budget that the optimum spends at it.
-    let budget = match terms.price.budget_per_second() {
-        Some(budget) => budget,
-        None => optimal.spending(pages)?,
-    };
-    let is_free = !pages.have_bounds() && limits.floor == 0.0 && limits.caps.is_empty();
-    let census = pages.census()?;
-    pages.call_pass("comparing");
-    let other = |allocation: Allocation, shares: f64| {
-        let terms = Terms { allocation, ..terms };
-        if is_free || budget == 0.0 {
-            return Ok(Solution::sharing(terms, limits, shares, budget));
+/// The plan that is asked for, and the other allocations of the same spending, for comparison.
+struct Plans<'a> {
+    chosen: Solution<'a>,
+    others: Vec<(Allocation, Other<'a>)>,
+}
+
+enum Other<'a> {
+    /// Told by the spread of the rates.
+    Known(Totals),
+    /// To be summed up over the pages.
+    Solved(Solution<'a>),
+}
+
+impl<'a> Plans<'a> {
+    fn solve(pages: &FilePages<'_>, terms: Terms, limits: &'a Limits) -> Result<Plans<'a>> {
+        pages.call_pass("finding the price");
+        let chosen = Solution::of(pages, terms, limits)?;
+        if pages.census()?.weight == 0.0 {
+            bail!("cannot plan: all weights are zero");
         }
-        Solution::of(pages, Terms { price: Price::for_budget(budget, Unit::Second)?, ..terms }, limits)
-    };
-    Ok(vec![
-        other(Allocation::Uniform, census.even_shares)?,
-        other(Allocation::Proportional, census.rate_shares)?,
-        optimal,
-    ])
+        // A price stands for the budget that the optimum spends at it.
+        let budget = match terms.price.budget_per_second() {
+            Some(budget) => budget,
+            None => chosen.spending(pages)?,
+        };
+        let is_free = !pages.have_bounds() && limits.floor == 0.0 && limits.caps.is_empty();
+        pages.call_pass("comparing");
+        let other = |allocation: Allocation| -> Result<Other<'a>> {
+            if (is_free || budget == 0.0) && allocation != Allocation::Optimal {
+                let spread = &pages.census()?.spread;
+                return Ok(Other::Known(spread.totals(allocation, terms.order, terms.objective, budget)));
+            }
+            let price = if budget > 0.0 { Price::for_budget(budget, Unit::Second)? } else { terms.price };
+            Ok(Other::Solved(Solution::of(pages, Terms { allocation, price, ..terms }, limits)?))
+        };
+        let others = Allocation::ALL.into_iter().filter(|allocation| *allocation != terms.allocation);
+        let others = others.map(|allocation| Ok((allocation, other(allocation)?))).collect::<Result<_>>()?;
+        Ok(Plans { chosen, others })
+    }
+
+    /// Those of the others that are to be summed up.
+    fn to_sum(&self) -> impl Iterator<Item = &Solution<'a>> {
+        self.others.iter().filter_map(|(_, other)| match other {
+            Other::Solved(solution) => Some(solution),
+            Other::Known(_) => None,
+        })
+    }
+
+    /// The totals of all allocations.
+    fn totals(&self, applied: &Applied) -> Vec<(Allocation, Totals)> {
+        let mut summed = applied.others.iter();
+        let mut other = |allocation: Allocation| match self.others.iter().find(|other| other.0 == allocation) {
+            None => applied.tally.totals(),
+            Some((_, Other::Known(totals))) => *totals,
+            Some((_, Other::Solved(_))) => summed.next().unwrap_or(&applied.tally).totals(),
+        };
+        Allocation::ALL.into_iter().map(|allocation| (allocation, other(allocation))).collect()
+    }
 }
 
 /// The solver's own errors get the table's name, and hosts their names.

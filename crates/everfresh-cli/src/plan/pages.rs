@@ -1,11 +1,11 @@
 //! Tables as the solver reads them: again and again, in batches, with hosts as numbers.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use anyhow::{Result, anyhow};
-use everfresh::plan::stream::{BadPage, Columns, Pages};
+use everfresh::plan::stream::{BadPage, Columns, Pages, Spread};
 
 use crate::args::ColumnArgs;
 use crate::progress::ProgressLine;
@@ -60,11 +60,9 @@ pub(crate) struct FilePages<'a> {
 }
 
 /// What the first scan sees of all pages.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Census {
-    /// The sums of the costs of pages that change, and of the same times their rates.
-    pub even_shares: f64,
-    pub rate_shares: f64,
+    pub spread: Spread,
     pub weight: f64,
     /// Is there a weight, or a cost, other than 1?
     pub weights: bool,
@@ -74,21 +72,19 @@ pub(crate) struct Census {
 impl Census {
     fn of(columns: Columns<'_>) -> Census {
         let at = |column: Option<&[f64]>, i: usize| column.map_or(1.0, |column| column[i]);
-        let mut census = Census::default();
-        for (i, rate) in columns.rate.iter().enumerate() {
-            let count = at(columns.count, i);
-            let cost = count * at(columns.cost, i);
-            census.even_shares += if *rate > 0.0 { cost } else { 0.0 };
-            census.rate_shares += cost * rate;
-            census.weight += count * at(columns.weight, i);
-        }
         let differs = |column: Option<&[f64]>| column.is_some_and(|column| column.iter().any(|value| *value != 1.0));
-        Census { weights: differs(columns.weight), costs: differs(columns.cost), ..census }
+        let mut spread = Spread::default();
+        spread.add(columns);
+        Census {
+            spread,
+            weight: (0..columns.len()).map(|i| at(columns.count, i) * at(columns.weight, i)).sum(),
+            weights: differs(columns.weight),
+            costs: differs(columns.cost),
+        }
     }
 
-    fn merge(&mut self, other: Census) {
-        self.even_shares += other.even_shares;
-        self.rate_shares += other.rate_shares;
+    fn merge(&mut self, other: &Census) {
+        self.spread.merge(&other.spread);
         self.weight += other.weight;
         self.weights |= other.weights;
         self.costs |= other.costs;
@@ -119,11 +115,11 @@ impl<'a> FilePages<'a> {
     }
 
     /// What the first scan saw: scans if there was none yet.
-    pub(crate) fn census(&self) -> Result<Census> {
+    pub(crate) fn census(&self) -> Result<Ref<'_, Census>> {
         if self.census.borrow().is_none() {
             self.scan(&|_| Ok(()), &mut |()| {})?;
         }
-        Ok(self.census.borrow().unwrap_or_default())
+        Ref::filter_map(self.census.borrow(), Option::as_ref).map_err(|_| anyhow!("the table was not scanned"))
     }
 
     /// The names of all hosts, by number; known after a scan.
@@ -173,7 +169,9 @@ impl Pages for FilePages<'_> {
         };
         self.input.scan(false, of_batch, |(part, result), done| {
             line.at(done);
-            census.merge(part.unwrap_or_default());
+            if let Some(part) = part {
+                census.merge(&part);
+            }
             take(result);
             Ok(())
         })?;

@@ -11,7 +11,7 @@ use everfresh::Unit;
 use everfresh::plan::Reason;
 use everfresh::plan::stream::{Answer, Columns, Solution, Tally};
 
-use super::{FilePages, out_table};
+use super::{FilePages, Plans, out_table};
 use crate::args::PlanArgs;
 use crate::chart::Cloud;
 use crate::output;
@@ -20,7 +20,9 @@ use crate::table::{self, Batch, Encoded, Encoder};
 
 /// What a scan that applies a plan gives.
 pub(super) struct Applied {
-    pub tallies: Vec<Tally>,
+    pub tally: Tally,
+    /// Of the other plans that are to be summed up.
+    pub others: Vec<Tally>,
     pub shown: Vec<Shown>,
     pub cloud: Cloud,
 }
@@ -40,15 +42,15 @@ pub(crate) struct Shown {
 struct Part {
     encoded: Option<Encoded>,
     json: Option<Vec<u8>>,
-    tallies: Vec<Tally>,
+    tally: Tally,
+    others: Vec<Tally>,
     shown: Vec<Shown>,
     cloud: Cloud,
 }
 
 /// What every batch is done with.
 struct Work<'a> {
-    solutions: &'a [Solution<'a>],
-    chosen: usize,
+    plans: &'a Plans<'a>,
     schema: SchemaRef,
     encoder: Option<Encoder>,
     json: bool,
@@ -58,17 +60,11 @@ struct Work<'a> {
 }
 
 impl Applied {
-    pub(super) fn of(
-        pages: &FilePages<'_>,
-        solutions: &[Solution<'_>],
-        chosen: usize,
-        args: &PlanArgs,
-    ) -> Result<Applied> {
-        let schema = schema(pages, &solutions[chosen], args);
+    pub(super) fn of(pages: &FilePages<'_>, plans: &Plans<'_>, args: &PlanArgs) -> Result<Applied> {
+        let schema = schema(pages, &plans.chosen, args);
         let mut out = out_table(args, &schema)?;
         let work = Work {
-            solutions,
-            chosen,
+            plans,
             schema,
             encoder: out.as_ref().map(table::OutTable::encoder),
             json: args.output.json,
@@ -76,8 +72,12 @@ impl Applied {
             plot: args.plot.is_some(),
             with_counts: pages.have_counts(),
         };
-        let mut applied =
-            Applied { tallies: vec![Tally::default(); solutions.len()], shown: Vec::new(), cloud: Cloud::default() };
+        let mut applied = Applied {
+            tally: Tally::default(),
+            others: vec![Tally::default(); plans.to_sum().count()],
+            shown: Vec::new(),
+            cloud: Cloud::default(),
+        };
         let mut rows_printed = false;
         if work.json {
             output::print_raw("{\n\"pages\": [\n")?;
@@ -97,7 +97,8 @@ impl Applied {
                     output::print_raw(std::str::from_utf8(&rows).context("a name is not UTF-8")?)?;
                     rows_printed = true;
                 }
-                applied.tallies.iter_mut().zip(&part.tallies).for_each(|(sum, part)| sum.merge(part));
+                applied.tally.merge(&part.tally);
+                applied.others.iter_mut().zip(&part.others).for_each(|(sum, part)| sum.merge(part));
                 let room = work.most_shown.saturating_sub(applied.shown.len());
                 applied.shown.extend(part.shown.into_iter().take(room));
                 applied.cloud.merge(&part.cloud);
@@ -167,7 +168,7 @@ impl Work<'_> {
         let mut shown = Vec::new();
         let wants_table = self.encoder.is_some() || self.json;
         let mut made = Made::with_room(if wants_table { batch.rows } else { 0 });
-        let tally = self.solutions[self.chosen].answers(columns, |i, answer| {
+        let tally = self.plans.chosen.answers(columns, |i, answer| {
             if wants_table {
                 made.push(&answer);
             }
@@ -187,16 +188,15 @@ impl Work<'_> {
                 }
             });
         }
-        let others = self.solutions.iter().enumerate();
-        let tallies = others.map(|(i, other)| if i == self.chosen { tally } else { other.tally(columns) }).collect();
+        let others = self.plans.to_sum().map(|other| other.tally(columns)).collect();
         let (mut encoded, mut json) = (None, None);
         if wants_table {
-            let price_days = Unit::Day.seconds().powi(self.solutions[self.chosen].terms().objective.time_power());
+            let price_days = Unit::Day.seconds().powi(self.plans.chosen.terms().objective.time_power());
             let rows = made.batch(&self.schema, batch, columns.count.filter(|_| self.with_counts), price_days)?;
             json = self.json.then(|| table::json_objects(&rows)).transpose()?;
             encoded = self.encoder.as_ref().map(|encoder| encoder.encode(&rows)).transpose()?;
         }
-        Ok(Part { encoded, json, tallies, shown, cloud })
+        Ok(Part { encoded, json, tally, others, shown, cloud })
     }
 }
 

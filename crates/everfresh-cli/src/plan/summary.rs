@@ -1,7 +1,6 @@
 //! A plan in words, for people and for machines.
 
 use anyhow::{Context, Result};
-use everfresh::plan::stream::Tally;
 use everfresh::plan::{Reason, Totals};
 use everfresh::{Allocation, Objective, Order, Period, Unit};
 use serde::Serialize;
@@ -46,12 +45,8 @@ struct Report {
 }
 
 impl Planned<'_> {
-    fn tally(&self) -> &Tally {
-        &self.tallies[self.chosen].1
-    }
-
     fn totals(&self) -> Totals {
-        self.tally().totals()
+        self.tally.totals()
     }
 
     pub(crate) fn objective(&self) -> Objective {
@@ -59,12 +54,12 @@ impl Planned<'_> {
     }
 
     fn allocation(&self) -> Allocation {
-        self.tallies[self.chosen].0
+        self.solution.terms().allocation
     }
 
     /// The mean weight of a page: its law is drawn.
     pub(crate) fn mean_weight(&self) -> f64 {
-        self.totals().weight / self.tally().pages
+        self.totals().weight / self.tally.pages
     }
 
     /// The price in days (squared for age), as people think of it.
@@ -92,21 +87,20 @@ impl Planned<'_> {
             price_days: price(1),
             price_days_squared: price(2),
             net_income_per_day: self.net_income().map(|income| income / self.unit.seconds() * Unit::Day.seconds()),
-            given_up: self.tally().given_up,
+            given_up: self.tally.given_up,
             given_up_weight_share: 1.0 - totals.kept.map_or(0.0, |kept| kept.weight_share),
-            static_pages: self.tally().static_pages,
+            static_pages: self.tally.static_pages,
             hosts: self.hosts,
             hosts_at_cap: self.solution.hosts_at_cap(),
             floor_per_day: Some(self.solution.floor() * Unit::Day.seconds()).filter(|floor| *floor > 0.0),
-            allocations: self.tallies.iter().map(|(allocation, tally)| self.totals_row(*allocation, tally)).collect(),
+            allocations: self.totals.iter().map(|(allocation, totals)| self.totals_row(*allocation, totals)).collect(),
         };
         let report = serde_json::to_string_pretty(&report).context("cannot write JSON")?;
         // The object began with its pages.
         Ok(format!("\n],{}\n", report.trim_start_matches('{')))
     }
 
-    fn totals_row(&self, allocation: Allocation, tally: &Tally) -> TotalsRow {
-        let totals = tally.totals();
+    fn totals_row(&self, allocation: Allocation, totals: &Totals) -> TotalsRow {
         TotalsRow {
             allocation: allocation.word(),
             freshness: totals.freshness,
@@ -122,7 +116,7 @@ impl Planned<'_> {
         let totals = self.totals();
         let spent = totals.spending_per_second * self.unit.seconds();
         let visits = output::per(totals.visits.per_second(), self.unit);
-        let mut text = format!("{}, {visits} {}", count(self.tally().pages, "page"), per_unit("visit", self.unit));
+        let mut text = format!("{}, {visits} {}", count(self.tally.pages, "page"), per_unit("visit", self.unit));
         if (spent / (totals.visits.per_second() * self.unit.seconds()) - 1.0).abs() > 1e-9 {
             text.push_str(&format!(" that cost {} per {}", number(spent), self.unit));
         }
@@ -151,8 +145,7 @@ impl Planned<'_> {
         let mut headings = vec!["allocation", "freshness", "age"];
         headings.extend(harmonic.then_some("harmonic"));
         let mut grid = Grid::new(&headings);
-        for (allocation, tally) in &self.tallies {
-            let totals = tally.totals();
+        for (allocation, totals) in &self.totals {
             let mut row = vec![allocation.word().to_owned(), number(totals.freshness), output::age(totals.age)];
             row.extend(harmonic.then(|| number(totals.harmonic)));
             grid.row(row);
@@ -167,7 +160,7 @@ impl Planned<'_> {
             Objective::Age => format!("{} day² of age", number(days)),
             Objective::Harmonic => format!("{} of missed changes", day_text(days)),
         };
-        let weighted = self.census.weights || self.census.costs;
+        let weighted = self.weights || self.costs;
         let scale = if weighted { ", times its cost over its weight" } else { "" };
         format!("price: a visit must gain {gained}{scale}\n")
     }
@@ -190,7 +183,7 @@ impl Planned<'_> {
     }
 
     fn given_up_line(&self) -> String {
-        let given_up = self.tally().given_up;
+        let given_up = self.tally.given_up;
         if given_up == 0.0 {
             return String::new();
         }
@@ -221,7 +214,7 @@ impl Planned<'_> {
     }
 
     pub(super) fn table(&self) -> String {
-        let (weights, costs) = (self.census.weights, self.census.costs);
+        let (weights, costs) = (self.weights, self.costs);
         let counts = self.shown.iter().any(|page| page.count != 1.0);
         let per_unit = |what: &str| per_unit(what, self.unit);
         let (changes, visits) = (per_unit("change"), per_unit("visit"));
@@ -249,7 +242,7 @@ impl Planned<'_> {
             grid.row(row);
         }
         let rows: f64 = self.shown.iter().map(|page| page.count).sum();
-        format!("\n{}{}", grid.text(), output::more_line(self.tally().pages - rows))
+        format!("\n{}{}", grid.text(), output::more_line(self.tally.pages - rows))
     }
 
     fn why(&self, page: &Shown) -> String {

@@ -22,10 +22,12 @@ mod histogram;
 mod hosts;
 mod outlook;
 mod rule;
+mod spread;
 mod tally;
 
 pub use columns::{BadPage, Columns, Pages};
 pub use outlook::{Outlook, Point};
+pub use spread::Spread;
 pub use tally::Tally;
 
 use super::{Reason, Terms};
@@ -134,13 +136,6 @@ impl<'a> Solution<'a> {
         }
         let (bounds, base, blend) = with_rule!(terms, |rule| solve(pages, rule, terms, limits))?;
         Ok(Solution { terms, bounds, base, blend })
-    }
-
-    /// The uniform or the proportional plan without any limit, which needs no scan: `shares` is the sum of the costs of all
-    /// pages that change, times their rates under the proportional allocation.
-    pub fn sharing(terms: Terms, limits: &'a Limits, shares: f64, budget: f64) -> Self {
-        let price = if budget > 0.0 { shares / budget } else { f64::INFINITY };
-        Solution { terms, bounds: Bounds::new(limits), base: 1.0, blend: Blend::at(price) }
     }
 
     /// The terms on which it was made.

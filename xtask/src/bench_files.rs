@@ -36,21 +36,22 @@ pub fn run(options: Options) -> Result<String> {
             said = words;
         }
     }
-    let bound = disk_bound(&input, &output, &folder.join("copy"))?;
     let (seconds, peak) = best;
-    let size = |path: &Path| std::fs::metadata(path).map(|meta| meta.len() as f64 / 1e9);
+    let size = |path: &Path| std::fs::metadata(path).map(|meta| meta.len());
+    let (read, written) = (size(&input)?, size(&output)?);
+    // The bound is written where the result stood: there may be no room for both.
+    std::fs::remove_file(&output)?;
+    let bound = disk_bound(&input, written, &output)?;
+    std::fs::remove_file(&input)?;
     let mut text =
         format!("planning {} pages from Parquet to Parquet (seed {SEED}), best of {}\n\n", options.pages, options.runs);
-    let _ = writeln!(text, "read {:.1} GB, written {:.1} GB", size(&input)?, size(&output)?);
+    let _ = writeln!(text, "read {:.1} GB, written {:.1} GB", read as f64 / 1e9, written as f64 / 1e9);
     let _ = writeln!(text, "time                {seconds:.1} s");
     let _ = writeln!(text, "million pages/s     {:.1}", options.pages as f64 / seconds / 1e6);
     let _ = writeln!(text, "the disk alone      {bound:.1} s for reading and writing the same bytes, synced");
     let _ = writeln!(text, "share of that bound {:.2}", bound / seconds);
     let _ = writeln!(text, "peak of memory      {:.2} GiB", peak as f64 / f64::from(1 << 20));
     let _ = writeln!(text, "\nwhat it said:\n{said}");
-    for path in [&input, &output] {
-        std::fs::remove_file(path)?;
-    }
     Ok(text)
 }
 
@@ -133,13 +134,12 @@ fn watch(child: &mut Child) -> Result<u64> {
     Ok(peak)
 }
 
-/// Seconds that reading the one file and writing as much as the other take, without anything in between.
-fn disk_bound(input: &Path, output: &Path, copy: &Path) -> Result<f64> {
+/// Seconds that reading a file and writing so many bytes take, without anything in between.
+fn disk_bound(input: &Path, mut left: u64, copy: &Path) -> Result<f64> {
     let start = Instant::now();
     io::copy(&mut File::open(input)?, &mut io::sink())?;
     let mut file = File::create(copy)?;
     let block = vec![0x5au8; 1 << 20];
-    let mut left = std::fs::metadata(output)?.len();
     while left > 0 {
         let n = left.min(block.len() as u64);
         file.write_all(&block[..usize::try_from(n)?])?;

@@ -270,7 +270,7 @@ fn colours_are_for_terminals() {
 
 #[test]
 fn man_pages_and_completions_know_every_command() {
-    let commands = ["plan", "freshness", "income", "split", "completions", "man"];
+    let commands = ["plan", "budget", "freshness", "income", "split", "completions", "man"];
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = stdout(&["completions", shell]);
         assert!(commands.iter().all(|command| script.contains(command)), "{shell}");
@@ -284,4 +284,58 @@ fn man_pages_and_completions_know_every_command() {
     }
     let page = std::fs::read_to_string(directory.path().join("man1/everfresh-plan.1")).unwrap();
     assert!(page.contains("budget") && page.contains("Examples"), "{page}");
+}
+
+/// CGM03 Table VII, overall column, from five rows that stand for a million pages and from a million rows: the same digits.
+#[test]
+fn table_vii_comes_out_of_counts_and_of_a_million_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let classes =
+        [("1/day", 230_000), ("1/week", 150_000), ("1/month", 160_000), ("1/4months", 160_000), ("1/year", 300_000)];
+    let mut counted = "page,rate,count\n".to_owned();
+    let mut expanded = "page,rate\n".to_owned();
+    for (class, (rate, count)) in classes.iter().enumerate() {
+        counted.push_str(&format!("{class},{rate},{count}\n"));
+        (0..*count).for_each(|i| expanded.push_str(&format!("{class}-{i},{rate}\n")));
+    }
+    std::fs::write(path("counted.csv"), counted).unwrap();
+    std::fs::write(path("expanded.csv"), expanded).unwrap();
+    // Allocation, freshness, age in days: law.md's digits behind the printed 0.12, 400; 0.57, 5.6; 0.62, 4.3.
+    for (objective, index, freshness, age) in [
+        ("freshness", 0, 0.573, 5.61),
+        ("freshness", 1, 0.129, 406.0),
+        ("freshness", 2, 0.616, f64::NAN),
+        ("age", 2, 0.5736, 4.30),
+    ] {
+        let asked =
+            |table: &str| ["plan", table, "--budget", "1000000/30days", "--objective", objective].map(str::to_owned);
+        let mut arguments = asked(&path("counted.csv")).to_vec();
+        arguments.push("--json".to_owned());
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let report = json(&arguments);
+        let totals = &report["allocations"][index];
+        let digits = |value: &Value, expected: f64| {
+            let value = value.as_f64().unwrap_or(f64::NAN);
+            assert!(
+                expected.is_nan() || (value / expected - 1.0).abs() < 2e-3,
+                "{objective} {index}: {value} {expected}"
+            );
+        };
+        digits(&totals["freshness"], freshness);
+        digits(&totals["age_days"], age);
+        let mut arguments = asked(&path("expanded.csv")).to_vec();
+        arguments.extend(["--out".to_owned(), path("plan.csv")]);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        stdout(&arguments);
+        let mut rows = csv::Reader::from_path(path("plan.csv")).unwrap();
+        let mut seen = 0;
+        for row in rows.records() {
+            let row = row.unwrap();
+            let class: usize = row[0].split('-').next().unwrap().parse().unwrap();
+            near(&report["pages"][class]["frequency_per_day"], row[1].parse().unwrap());
+            seen += 1;
+        }
+        assert_eq!(seen, 1_000_000);
+    }
 }

@@ -183,9 +183,10 @@ fn axes<'a>(
     Ok(chart)
 }
 
-/// The number whose decimal logarithm this is.
+/// The number whose decimal logarithm this is, to two digits.
 fn power_of_ten(log: f64) -> String {
-    everfresh::units::significant(10f64.powf(log), 2)
+    let digit = 10f64.powf(log.floor() - 1.0);
+    everfresh::units::significant((10f64.powf(log) / digit).round() * digit, 2)
 }
 
 /// Is there a format for the ending of this name?

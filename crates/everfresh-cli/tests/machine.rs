@@ -324,6 +324,9 @@ fn table_vii_comes_out_of_counts_and_of_a_million_rows() {
         };
         digits(&totals["freshness"], freshness);
         digits(&totals["age_days"], age);
+        if index < 2 {
+            continue; // The other allocations come from the same plans.
+        }
         let mut arguments = asked(&path("expanded.csv")).to_vec();
         arguments.extend(["--out".to_owned(), path("plan.csv")]);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -17,6 +17,7 @@ Exit codes:
   0  success
   1  the machine failed: a file or stdout could not be written
   2  bad input or a bad call; the message names the file, line, column, value and bound
+  130  interrupted; nothing was written
 
 Quantities:
   rates, frequencies, budgets and benefits are amounts per time: 3/day, 1/2weeks, 0.457/year
@@ -223,7 +224,7 @@ pub(crate) struct ColumnArgs {
     /// The column of what one visit costs [default: `cost` if there is one, else all the same]
     #[arg(long, value_name = "NAME")]
     pub cost_column: Option<String>,
-    /// The unit of time of bare numbers in the table, and of amounts per time in the output [default: day]
+    /// The unit of time of bare numbers in the table, and of amounts in the text for people [default: day]
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<Unit>,
 }

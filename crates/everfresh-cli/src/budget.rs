@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::args::{BudgetArgs, Word};
 use crate::chart;
+use crate::interrupt;
 use crate::output::{self, Grid, finite, number};
 use crate::plan::{Asked, FilePages, unit, wanted};
 use crate::table::Input;
@@ -42,7 +43,7 @@ struct Report {
 
 /// The budgets of the curve: so many halvings and doublings of the one in the middle, in so many steps each.
 const DOUBLINGS: i32 = 5;
-const STEPS: i32 = 8;
+const STEPS: i32 = 4;
 
 pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     let objective: Objective = args.objective.into();
@@ -53,11 +54,16 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     pages.call_pass("reading");
     let outlook = Outlook::of(&pages, order, objective).map_err(|error| named(error, &input))?;
     let answers = answers(args, &outlook).map_err(|error| named(error, &input))?;
-    let middle = answers.first().map_or(outlook.middle(), |(_, point)| *point).spending;
-    let step = |i: i32| outlook.at_budget(middle * (f64::from(i) / f64::from(STEPS)).exp2());
-    // Budgets below what is promised have no plan, and so no point.
-    let curve: Vec<(i32, Point)> =
-        (-DOUBLINGS * STEPS..=DOUBLINGS * STEPS).filter_map(|i| step(i).ok().map(|point| (i, point))).collect();
+    let asked = answers.iter().map(|(_, point)| point.spending).find(|spending| *spending > 0.0);
+    let middle = asked.unwrap_or(outlook.middle().spending);
+    let mut curve = Vec::new();
+    for i in -DOUBLINGS * STEPS..=DOUBLINGS * STEPS {
+        interrupt::check()?;
+        // Budgets below what is promised have no plan, and so no point.
+        if let Ok(point) = outlook.at_budget(middle * (f64::from(i) / f64::from(STEPS)).exp2()) {
+            curve.push((i, point));
+        }
+    }
     let view = View { outlook: &outlook, unit: unit(&args.columns), answers, curve };
     if let Some(path) = &args.plot {
         let points = |points: &mut dyn Iterator<Item = &Point>| -> Vec<(f64, f64)> {
@@ -146,7 +152,7 @@ impl View<'_> {
             Some(point.value / scale).and_then(finite).filter(|_| self.objective() == objective)
         };
         let power = self.objective().time_power();
-        let price = |of: i32| Some(point.price / day.powi(of)).filter(|_| power == of);
+        let price = |of: i32| Some(point.price / day.powi(of)).and_then(finite).filter(|_| power == of);
         PointRow {
             budget_per_day: point.spending * day,
             freshness: value(Objective::Freshness, 1.0),

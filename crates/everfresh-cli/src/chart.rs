@@ -19,36 +19,57 @@ const SIZE: (u32, u32) = (760, 440);
 
 type Failure = Box<dyn std::error::Error>;
 
-/// How many pages change and are visited how often: counted in cells of a twentieth of a decade.
+/// How often pages change and how often they are visited: each of few, of many how many are in each cell.
 #[derive(Default)]
 pub(crate) struct Cloud {
-    /// By rate and frequency; a page that is never visited has no frequency.
+    /// Rate, frequency and count; per day, as decimal logarithms; none for a page that is never visited.
+    few: Vec<(f64, Option<f64>, f64)>,
+    /// The same in cells of a twentieth of a decade, once there are many.
     cells: HashMap<(i32, Option<i32>), f64>,
 }
 
 const CELLS_PER_DECADE: f64 = 20.0;
+const FEW: usize = 1000;
 
 impl Cloud {
     pub(crate) fn add(&mut self, rate: f64, frequency: f64, count: f64) {
-        // The logarithm of a legal rate or frequency is small.
-        #[allow(clippy::cast_possible_truncation)]
-        let cell = |per_second: f64| ((per_second * Unit::Day.seconds()).log10() * CELLS_PER_DECADE).round() as i32;
+        let log = |per_second: f64| (per_second * Unit::Day.seconds()).log10();
         if rate > 0.0 {
-            *self.cells.entry((cell(rate), (frequency > 0.0).then(|| cell(frequency)))).or_default() += count;
+            self.few.push((log(rate), (frequency > 0.0).then(|| log(frequency)), count));
+            self.thin_out();
         }
     }
 
     pub(crate) fn merge(&mut self, other: &Cloud) {
+        self.few.extend(&other.few);
         for (cell, count) in &other.cells {
             *self.cells.entry(*cell).or_default() += count;
         }
+        self.thin_out();
     }
 
-    /// The cells by place, so that a picture is the same each time it is drawn.
-    fn sorted(&self) -> Vec<((i32, Option<i32>), f64)> {
-        let mut cells: Vec<_> = self.cells.iter().map(|(cell, count)| (*cell, *count)).collect();
-        cells.sort_by_key(|(cell, _)| *cell);
-        cells
+    /// Counts pages in cells once they are many.
+    fn thin_out(&mut self) {
+        if self.few.len() <= FEW && self.cells.is_empty() {
+            return;
+        }
+        // The logarithm of a legal rate or frequency is small.
+        #[allow(clippy::cast_possible_truncation)]
+        let cell = |log: f64| (log * CELLS_PER_DECADE).round() as i32;
+        for (rate, frequency, count) in self.few.drain(..) {
+            *self.cells.entry((cell(rate), frequency.map(cell))).or_default() += count;
+        }
+    }
+
+    /// The dots of the picture, the same each time it is drawn.
+    fn dots(&self) -> Vec<(f64, Option<f64>, f64)> {
+        if self.cells.is_empty() {
+            return self.few.clone();
+        }
+        let mut cells: Vec<_> = self.cells.iter().collect();
+        cells.sort_by_key(|(cell, _)| **cell);
+        let place = |cell: i32| f64::from(cell) / CELLS_PER_DECADE;
+        cells.into_iter().map(|((rate, frequency), count)| (place(*rate), frequency.map(place), *count)).collect()
     }
 }
 
@@ -63,30 +84,41 @@ fn decades(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
 
 /// CGM03 figure 11 with the pages of a plan: frequency against rate, both per day.
 pub(crate) fn plan(planned: &Planned<'_>, cloud: &Cloud) -> Result<String> {
-    let cells = cloud.sorted();
-    let x_range = decades(cells.iter().map(|((rate, _), _)| f64::from(*rate) / CELLS_PER_DECADE));
-    let visited = cells.iter().filter_map(|((_, frequency), _)| *frequency);
-    let mut y_range = decades(visited.map(|frequency| f64::from(frequency) / CELLS_PER_DECADE));
+    let dots = cloud.dots();
+    let x_range = decades(dots.iter().map(|dot| dot.0));
+    let mut y_range = decades(dots.iter().filter_map(|dot| dot.1));
     // Room below for those that are never visited.
     y_range.start -= 0.3;
     let never = y_range.start + 0.1;
     let law = law(planned, x_range.clone());
+    let legend = format!("the law for a page of weight {}", crate::output::number(planned.mean_weight()));
     picture(|area| {
         let mut chart = mesh(area, x_range.clone(), y_range.clone(), "changes of the page per day", "visits per day")?;
-        let inside = law.iter().copied().filter(|(_, y)| *y > y_range.start && *y < y_range.end);
-        chart.draw_series(LineSeries::new(inside, LAW.stroke_width(2)))?;
-        chart.draw_series(cells.iter().map(|((rate, frequency), count)| {
-            let x = f64::from(*rate) / CELLS_PER_DECADE;
-            let y = frequency.map_or(never, |frequency| f64::from(frequency) / CELLS_PER_DECADE);
-            let size = 2.0 + count.log10().max(0.0);
-            let ink = if frequency.is_some() { PAGES.mix(0.7).filled() } else { BLACK.mix(0.35).filled() };
+        let inside: Vec<_> = law.iter().copied().filter(|(_, y)| *y > y_range.start && *y < y_range.end).collect();
+        if !inside.is_empty() {
+            chart
+                .draw_series(LineSeries::new(inside, LAW.stroke_width(2)))?
+                .label(&legend)
+                .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], LAW.stroke_width(2)));
+        }
+        let size = if dots.len() > FEW / 5 { 2.0 } else { 3.0 };
+        let pages = chart.draw_series(dots.iter().map(|(x, y, count)| {
+            let ink = if y.is_some() { PAGES.mix(0.7).filled() } else { BLACK.mix(0.35).filled() };
             #[allow(clippy::cast_possible_truncation)]
-            Circle::new((x, y), size.round() as i32, ink)
+            Circle::new((*x, y.unwrap_or(never)), (size + count.log10().max(0.0)).round() as i32, ink)
         }))?;
-        if cells.iter().any(|((_, frequency), _)| frequency.is_none()) {
+        pages.label("pages").legend(|(x, y)| Circle::new((x + 9, y), 4, PAGES.filled()));
+        if dots.iter().any(|dot| dot.1.is_none()) {
             let style = ("sans-serif", 13).into_font().color(&BLACK.mix(0.6));
             chart.draw_series([Text::new("never visited", (x_range.start + 0.05, never + 0.05), style)])?;
         }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .label_font(("sans-serif", 13))
+            .border_style(TRANSPARENT)
+            .background_style(WHITE.mix(0.8))
+            .draw()?;
         Ok(())
     })
 }

@@ -32,7 +32,8 @@ pub enum Error {
     Empty(&'static str),
     /// What is promised costs more than there is.
     #[error(
-        "cannot plan: the maximum periods alone cost {} per day, {} more than the budget of {}",
+        "cannot plan: the maximum periods {} cost {} per day, {} more than the budget of {}",
+        if *with_floor { "and the floor together" } else { "alone" },
         per_day(*needed_per_second),
         per_day(needed_per_second - budget_per_second),
         per_day(*budget_per_second)
@@ -42,6 +43,8 @@ pub enum Error {
         needed_per_second: f64,
         /// What there is.
         budget_per_second: f64,
+        /// Whether that is with a floor.
+        with_floor: bool,
     },
     /// What is promised to the pages of a host costs more than its cap.
     #[error(

@@ -34,6 +34,8 @@ pub(crate) struct Planned<'a> {
     pub weights: bool,
     pub costs: bool,
     pub hosts: usize,
+    /// Does the table have minimum or maximum periods?
+    pub bounds: bool,
     pub shown: Vec<Shown>,
     pub unit: Unit,
     pub price: &'a PriceArgs,
@@ -61,6 +63,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         weights,
         costs,
         hosts: limits.caps.len(),
+        bounds: pages.have_bounds(),
         shown: applied.shown,
         unit: unit(&args.columns),
         price: &args.price,
@@ -115,7 +118,7 @@ fn limits(args: &PlanArgs, pages: &FilePages<'_>) -> Result<Limits> {
     let own = args.host_caps.as_ref().map(|path| host_caps(path, args)).transpose()?.unwrap_or_default();
     pages.call_pass("reading hosts");
     pages.census()?;
-    Ok(Limits { floor, caps: caps(&pages.host_names(), &own, args.host_cap)? })
+    Ok(Limits { floor, caps: caps(&pages.host_names(), &own, args.host_cap) })
 }
 
 /// A table of hosts and caps.
@@ -124,7 +127,14 @@ fn host_caps(path: &PathBuf, args: &PlanArgs) -> Result<Vec<(String, f64)>> {
     let columns =
         table::Columns { key: Some("host".to_owned()), host: None, numbers: vec![cap], unit: unit(&args.columns) };
     let input = Input::open(std::slice::from_ref(path), columns)?;
-    input.pages(|batch, row| Ok(batch.numbers[0].as_deref().map_or(f64::INFINITY, |caps| caps[row])))
+    input.pages(|batch, row| {
+        let cap = batch.numbers[0].as_deref().map_or(f64::INFINITY, |caps| caps[row]);
+        // As the library demands of it, but named by its place.
+        match Price::for_budget(cap, Unit::Second) {
+            Ok(_) => Ok(cap),
+            Err(_) => Err(batch.wrong(row, 0, "a cap must be positive and between 1e-20 and 1e20 per second")),
+        }
+    })
 }
 
 /// The plan that is asked for, and the other allocations of the same spending, for comparison.
@@ -240,8 +250,10 @@ fn time(text: &str) -> Option<f64> {
 
 /// `2h` read as two hours squared.
 fn squared_time(text: &str) -> Option<f64> {
-    let unit = text.trim_end_matches(char::is_alphabetic).len();
-    let unit: Unit = text[unit..].parse().ok()?;
+    let end = text.trim_end_matches(char::is_alphabetic).len();
+    let unit: Unit = text[end..].parse().ok()?;
+    // One number and one unit: nobody knows what `1h30min` squared is meant to be.
+    text[..end].trim().parse::<f64>().ok()?;
     Some(time(text)? * unit.seconds())
 }
 

@@ -223,18 +223,27 @@ impl HostIds {
     }
 }
 
-/// The cap of each host: its own, or the one for all.
-pub(crate) fn caps(names: &[String], own: &[(String, f64)], for_all: Option<f64>) -> Result<Vec<f64>> {
+/// The cap of each host: its own, or the one for all. A page without a host has no cap.
+pub(crate) fn caps(names: &[String], own: &[(String, f64)], for_all: Option<f64>) -> Vec<f64> {
     let places: HashMap<&str, usize> = names.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
     let mut caps = vec![for_all.unwrap_or(f64::INFINITY); names.len()];
+    let mut idle = Vec::new();
     for (name, cap) in own {
-        if *cap == 0.0 {
-            return Err(anyhow!("--host-caps: the cap of `{name}` must be positive, got 0"));
-        }
-        // A host without pages needs no cap.
-        if let Some(place) = places.get(name.as_str()) {
-            caps[*place] = *cap;
+        match places.get(name.as_str()) {
+            Some(place) => caps[*place] = *cap,
+            None => idle.push(name.as_str()),
         }
     }
-    Ok(caps)
+    if let Some(place) = places.get("") {
+        caps[*place] = f64::INFINITY;
+    }
+    if let Some(first) = idle.first() {
+        // Perhaps misspelt.
+        crate::output::say(&format!(
+            "{} of {} in --host-caps without pages, such as `{first}`",
+            idle.len(),
+            crate::output::count(own.len() as f64, "host")
+        ));
+    }
+    caps
 }

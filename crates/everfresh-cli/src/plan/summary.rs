@@ -189,9 +189,10 @@ impl Planned<'_> {
         }
         let kept = self.totals().kept;
         format!(
-            "given up: {} with {} of the weight: no visit gains the price{}\n",
+            "given up: {} with {} of the weight: no visit gains the price{}{}\n",
             count(given_up, "page"),
             percent(1.0 - kept.map_or(0.0, |kept| kept.weight_share)),
+            if self.solution.hosts_at_cap() > 0 { ", or that of its host" } else { "" },
             kept.map_or_else(String::new, |kept| format!("; the age of the others is {}", output::age(kept.age))),
         )
     }
@@ -203,7 +204,8 @@ impl Planned<'_> {
         }
         let period =
             Period::of(floor.recip(), Unit::Second).map_or_else(|_| number(floor), |period| period.to_string());
-        format!("floor: every page with weight is visited at least once in {period}\n")
+        let unless = if self.hosts > 0 || self.bounds { ", as far as caps and minimum periods allow" } else { "" };
+        format!("floor: every page with weight is visited at least once in {period}{unless}\n")
     }
 
     fn caps_line(&self) -> String {

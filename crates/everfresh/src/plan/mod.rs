@@ -314,7 +314,7 @@ impl ExponentialPages<'_> {
         let promised = self.pages.iter().map(|page| page.cost * page.bounded(0.0));
         let needed_per_second = promised.collect::<Sum>().value();
         if needed_per_second > budget_per_second * (1.0 + 1e-12) {
-            return Err(Error::Infeasible { needed_per_second, budget_per_second });
+            return Err(Error::Infeasible { needed_per_second, budget_per_second, with_floor: false });
         }
         Ok(())
     }

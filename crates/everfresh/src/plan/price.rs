@@ -194,6 +194,16 @@ impl Blend {
         Blend { price: self.price * factor, low: self.low * factor, high: self.high * factor, ..*self }
     }
 
+    /// The two prices that are blended.
+    pub(crate) const fn ends(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
+    /// What lies between the answers to the lower and the higher price.
+    pub(crate) fn between(&self, more: f64, less: f64) -> f64 {
+        less + self.share * (more - less)
+    }
+
     /// What a page answers to the price.
     #[inline(always)]
     pub(crate) fn mix(&self, answer: impl Fn(f64) -> f64) -> f64 {
@@ -203,8 +213,7 @@ impl Blend {
         }
         // A rare call, made indirect so that the one above is inlined.
         let answer: &dyn Fn(f64) -> f64 = &answer;
-        let less = answer(self.high);
-        less + self.share * (more - less)
+        self.between(more, answer(self.high))
     }
 }
 

@@ -196,7 +196,7 @@ pub(crate) fn write_whole(path: &Path, batch: &RecordBatch) -> Result<()> {
 /// Says where a table went; one on stdout speaks for itself.
 pub(crate) fn say_written(path: &Path, rows: u64) {
     if path != Path::new("-") {
-        output::say(&format!("{} written to {}", output::count(rows as f64, "page"), path.display()));
+        output::say(&format!("{} written to {}", output::count(rows as f64, "row"), path.display()));
     }
 }
 

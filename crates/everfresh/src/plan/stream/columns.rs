@@ -242,6 +242,9 @@ impl One {
             magnitude_or_zero("weight", self.weight)?;
             magnitude("cost", self.cost)?;
             within("count", self.count, Bound::Excluded(0.0), Bound::Included(LARGEST), "positive and at most 1e20")?;
+            if self.promise == f64::INFINITY {
+                return Err(Error::OutOfBounds { what: "maximum period", bound: "positive", value: 0.0 });
+            }
             period("minimum period in seconds", self.most)?;
             period("maximum period in seconds", self.promise)?;
             Ok(())

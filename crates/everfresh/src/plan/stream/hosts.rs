@@ -357,7 +357,7 @@ fn settle_one<R: Rule>(
     let start = start(rule, cap, pages);
     let blend = if pages.len() > MANY {
         let (base, blend) =
-            spend_by(rule, cap, start, |window| Ok::<_, Error>(Gathered::of_list(pages, rule, window)))?;
+            spend_by(rule, cap, start, false, |window| Ok::<_, Error>(Gathered::of_list(pages, rule, window)))?;
         blend.times(base)
     } else {
         Blend::spending(cap, start, |price| spending_of(pages, rule, price))
@@ -392,7 +392,7 @@ fn settle_giant<R: Rule, P: Pages>(pages: &P, rule: R, bounds: &Bounds<'_>, host
         return Ok(price);
     }
     let guess = super::first_guess(&only, rule, bounds, cap)?;
-    let (base, blend) = spend_by(rule, cap, guess, |window| Gathered::of(&only, rule, bounds, window))?;
+    let (base, blend) = spend_by(rule, cap, guess, false, |window| Gathered::of(&only, rule, bounds, window))?;
     let blend = blend.times(base);
     let spent = if blend.price > 0.0 {
         cap

@@ -234,7 +234,7 @@ impl<'a> Solution<'a> {
             for i in 0..columns.len() {
                 let page = columns.one(i);
                 let answer = self.answer(rule, &page, &mut tally);
-                tally.count(&page, answer.reason);
+                tally.count(&page, answer.frequency, answer.reason);
                 each(i, answer);
             }
             tally
@@ -285,6 +285,8 @@ impl<'a> Solution<'a> {
             Reason::AtMaxPeriod
         } else if reaches(frequency, page.most) {
             Reason::AtMinPeriod
+        } else if capped && !reaches(frequency, self.bounds.floor) && page.rate > 0.0 {
+            Reason::AtHostCap
         } else if frequency > 0.0 && reaches(self.bounds.floor, frequency) {
             Reason::AtFloor
         } else if page.rate == 0.0 {
@@ -353,7 +355,8 @@ fn solve<'a, R: Rule, P: Pages>(
     }
     let guess = first_guess(pages, rule, &bounds, budget)?;
     if !bounds.hosts.are_capped() {
-        let (base, blend) = spend_by(rule, budget, guess, |window| Gathered::of(pages, rule, &bounds, window))?;
+        let (base, blend) =
+            spend_by(rule, budget, guess, limits.floor > 0.0, |window| Gathered::of(pages, rule, &bounds, window))?;
         return Ok((bounds, base, blend));
     }
     // The less the capped hosts take, the lower the price, and the more hosts reach their caps.
@@ -361,7 +364,8 @@ fn solve<'a, R: Rule, P: Pages>(
     loop {
         hosts::settle(pages, rule, &mut bounds, lowest)?;
         let guess = first_guess(pages, rule, &bounds, budget)?;
-        let (base, blend) = spend_by(rule, budget, guess, |window| Gathered::of(pages, rule, &bounds, window))?;
+        let (base, blend) =
+            spend_by(rule, budget, guess, limits.floor > 0.0, |window| Gathered::of(pages, rule, &bounds, window))?;
         let price = base * blend.price;
         if price >= lowest {
             return Ok((bounds, base, blend));
@@ -415,6 +419,7 @@ fn spend_by<R: Rule, E: From<Error>>(
     rule: R,
     budget: f64,
     guess: f64,
+    with_floor: bool,
     gather: impl Fn(Window) -> std::result::Result<Gathered, E>,
 ) -> std::result::Result<(f64, Blend), E> {
     let mut search = Search::new(guess);
@@ -423,7 +428,8 @@ fn spend_by<R: Rule, E: From<Error>>(
         let gathered = gather(window)?;
         let promised = gathered.promised.value();
         if promised > budget * (1.0 + 1e-12) {
-            return Err(Error::Infeasible { needed_per_second: promised, budget_per_second: budget }.into());
+            let [needed_per_second, budget_per_second] = [promised, budget];
+            return Err(Error::Infeasible { needed_per_second, budget_per_second, with_floor }.into());
         }
         if promised >= budget * (1.0 - 1e-12) {
             return Ok((1.0, Blend::at(f64::INFINITY)));

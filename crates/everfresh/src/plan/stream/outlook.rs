@@ -5,7 +5,7 @@
 //! histogram, and their ratio of slopes is the price: one more visit gains T.
 
 use super::columns::{BadPage, Columns, One, Pages};
-use super::gather::Kinked;
+use super::gather::{Kinked, spending_of};
 use super::histogram::{Filled, Histogram};
 use super::rule::{Optimal, Rule};
 use crate::error::{Error, Result, magnitude, within};
@@ -13,6 +13,7 @@ use crate::kernel::Reciprocal;
 use crate::numeric::{Evaluation, Sum, solve};
 use crate::order::{Objective, Order};
 use crate::plan::price::Blend;
+use rayon::prelude::*;
 use std::ops::Bound;
 
 /// What the optimal plan of some pages gives, for every price and every budget.
@@ -57,7 +58,7 @@ pub struct Point {
 }
 
 /// So few pages are kept one by one in any case: their histogram would have a page or none in each bucket.
-const FEW: usize = 1 << 16;
+const FEW: usize = 1 << 13;
 
 /// Pages that an outlook keeps one by one.
 const MOST_BOUND: usize = 1 << 24;
@@ -125,19 +126,22 @@ impl Outlook {
     /// What a budget, in cost per second, gives. Where not all of it can be spent, the best there is.
     pub fn at_budget(&self, budget: f64) -> Result<Point> {
         magnitude("budget", budget)?;
-        let least = self.at_price(f64::MAX).spending;
+        let least = self.spending(f64::MAX).0;
         if budget < least {
-            return Err(Error::Infeasible { needed_per_second: least, budget_per_second: budget });
+            return Err(Error::Infeasible { needed_per_second: least, budget_per_second: budget, with_floor: false });
         }
-        let blend = Blend::spending(budget, self.base, |price| {
-            let (spending, _, fall) = self.sums(price);
-            (spending, fall)
-        });
+        let blend = Blend::spending(budget, self.base, |price| self.spending(price));
         Ok(self.at(&blend))
     }
 
     fn at(&self, blend: &Blend) -> Point {
-        let mix = |value: fn(Point) -> f64| blend.mix(|price| value(self.at_price(price)));
+        let (low, high) = blend.ends();
+        let low = self.at_price(low);
+        if blend.is_one() {
+            return Point { price: blend.price, gain: blend.price / self.weight, ..low };
+        }
+        let high = self.at_price(high);
+        let mix = |value: fn(&Point) -> f64| blend.between(value(&low), value(&high));
         let (spending, value) = (mix(|point| point.spending), mix(|point| point.value));
         Point { price: blend.price, spending, value, gain: blend.price / self.weight }
     }
@@ -157,13 +161,19 @@ impl Outlook {
             Objective::Harmonic => magnitude("harmonic penalty", value)?,
         };
         let target = divergence * self.weight;
+        let least = self.divergence_at(f64::MAX);
+        if least <= target {
+            // Promises and static pages give it already.
+            let (spending, value) = (self.spending(f64::MAX).0, self.at_price(f64::MAX).value);
+            return Ok(Point { price: f64::INFINITY, spending, value, gain: 0.0 });
+        }
         let price = solve(target, self.base, |price| {
             let (_, divergence, fall) = self.sums(price);
             // One visit more gains the price: so much more divergence per ln price.
             Evaluation { value: divergence, elasticity: price * fall / divergence }
         });
         let price = price.clamp(1e-60 * self.base, 1e60 * self.base);
-        let divergence = |price: f64| self.sums(price).1;
+        let divergence = |price: f64| self.divergence_at(price);
         if divergence(price / 2.0) > target {
             return Err(self.out_of_reach(value, self.at_price(price).value));
         }
@@ -184,22 +194,44 @@ impl Outlook {
 
     /// Spending, weighted divergence, and how much less is spent per ln price.
     fn sums(&self, price: f64) -> (f64, f64, f64) {
+        let (spending, fall) = self.spending(price);
+        (spending, self.divergence_at(price), fall)
+    }
+
+    /// Spending, and how much less of it per ln price.
+    fn spending(&self, price: f64) -> (f64, f64) {
         let table = Reciprocal::of(self.order, self.objective);
         let factor = price / self.base;
-        let smooth = self.free.sums(|x| table.with_fall(factor * x));
-        let diverged = self.free.sums(|x| (self.base / x * self.divergence(table.at(factor * x)), 0.0)).0;
-        let (mut spent, mut fall, mut divergence) = (Sum::default(), smooth.1, Sum::default());
+        let (smooth, mut fall) = self.free.sums(|x| table.with_fall(factor * x));
+        let mut spent = Sum::default();
         spent.add(self.idle);
-        spent.add(smooth.0);
-        divergence.add(diverged);
-        for page in &self.bound {
-            let (answer, falls) = table.with_fall(price * page.x);
-            let kept = answer.clamp(page.low, page.high);
-            spent.add(page.mass * kept);
-            divergence.add(page.mass / page.x * self.divergence(kept));
-            fall += if kept == answer { page.mass * falls } else { 0.0 };
+        spent.add(smooth);
+        let rule = Optimal::<false> { table, cliff: self.objective.ceiling() };
+        let (bound, bound_fall) = spending_of(&self.bound, rule, price);
+        spent.add(bound);
+        fall += bound_fall;
+        (spent.value(), fall)
+    }
+
+    /// The sum of weight times divergence.
+    fn divergence_at(&self, price: f64) -> f64 {
+        let table = Reciprocal::of(self.order, self.objective);
+        let factor = price / self.base;
+        let mut sum = Sum::default();
+        sum.add(self.free.sums(|x| (self.base / x * self.divergence(table.at(factor * x)), 0.0)).0);
+        // In parts that do not depend on the number of threads.
+        let of_part = |part: &[Kinked]| {
+            let divergence = |page: &Kinked| {
+                let kept = table.at(price * page.x).clamp(page.low, page.high);
+                page.mass / page.x * self.divergence(kept)
+            };
+            part.iter().map(divergence).collect::<Sum>().value()
+        };
+        let parts: Vec<f64> = self.bound.par_chunks(1 << 12).map(of_part).collect();
+        for part in parts {
+            sum.add(part);
         }
-        (spent.value(), divergence.value(), fall)
+        sum.value()
     }
 
     /// The mean divergence of a page that is visited `visits` times per change; for age times its rate.

@@ -11,7 +11,7 @@ use crate::units::{Frequency, Period};
 pub struct Tally {
     /// How many pages there are.
     pub pages: f64,
-    /// How many are not visited because no visit gains the price.
+    /// How many are not visited because no visit gains the price, of the plan or of their host.
     pub given_up: f64,
     /// How many do not change.
     pub static_pages: f64,
@@ -53,8 +53,9 @@ impl Tally {
         (freshness, age)
     }
 
-    pub(super) fn count(&mut self, page: &One, reason: Reason) {
-        self.given_up += if matches!(reason, Reason::TooExpensive { .. }) { page.count } else { 0.0 };
+    pub(super) fn count(&mut self, page: &One, frequency: f64, reason: Reason) {
+        let is_left = frequency == 0.0 && matches!(reason, Reason::TooExpensive { .. } | Reason::AtHostCap);
+        self.given_up += if is_left { page.count } else { 0.0 };
         self.static_pages += if page.rate == 0.0 { page.count } else { 0.0 };
     }
 

@@ -145,6 +145,7 @@ Examples:
   everfresh estimate visits.parquet | everfresh plan --budget 1000/day -
   everfresh estimate crawl/ --time-column fetched --digest-column sha1 --group-column site
   everfresh estimate visits.csv --estimator drifting --half-life 90days
+  everfresh estimate visits.csv --report changes.html --out pages.csv
 
 Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files. Columns: page, time and one of digest
 (a change is a digest that differs from the last), changed (0 or 1, false or true: since the visit
@@ -183,6 +184,9 @@ pub(crate) struct EstimateArgs {
     /// .arrow or .arrows; `-` is CSV to stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub out: PathBuf,
+    /// Draw how often pages change, by group, and whether changes are Poisson, to a .html file
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// The column that names the pages
     #[arg(long, value_name = "NAME", default_value = "page")]
     pub page_column: String,

@@ -5,6 +5,7 @@
 //! the table is read again.
 
 mod model;
+mod report;
 mod rows;
 mod store;
 mod visits;
@@ -27,6 +28,9 @@ const SCANS: usize = 3;
 
 pub(crate) fn run(args: &EstimateArgs) -> Result<()> {
     table::check_ending(&args.out)?;
+    if let Some(path) = args.report.as_ref().filter(|path| path.extension().is_none_or(|ending| ending != "html")) {
+        bail!("--report `{}`: the ending must be .html", path.display());
+    }
     if args.estimator != EstimatorArg::Drifting && (args.half_life.is_some() || args.dispersion.is_some()) {
         bail!("--half-life and --dispersion need --estimator drifting");
     }
@@ -53,8 +57,12 @@ fn estimate<M: Model>(args: &EstimateArgs, model: M) -> Result<()> {
     let skipped = learner.learn()?;
     skipped.say(learner.reader.told);
     let told = learner.write(args)?;
-    output::say(&learner.summary(&told));
-    Ok(())
+    let summary = learner.summary(&told);
+    output::say(&summary);
+    match &args.report {
+        Some(path) => learner.report(path, &summary),
+        None => Ok(()),
+    }
 }
 
 /// Now, in whole seconds since 1970.

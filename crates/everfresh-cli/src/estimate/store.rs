@@ -124,6 +124,12 @@ impl<S: Clone + Default> Shard<S> {
         self.pages.fill(Page::default());
     }
 
+    /// The same pages, without visits, with other states.
+    pub(super) fn with_states<T>(self, state: impl Fn(usize) -> T) -> Shard<T> {
+        let page = |number| Page { seen: 0, state: state(number), first: 0, last: 0, visits: 0, changes: 0 };
+        Shard { pages: (0..self.pages.len()).map(page).collect(), names: self.names, groups: self.groups }
+    }
+
     /// Takes in its visits of a batch.
     pub(super) fn take<M: Model<State = S>>(
         &mut self,

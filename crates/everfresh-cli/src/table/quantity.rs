@@ -231,12 +231,11 @@ pub(crate) fn moment(text: &str) -> Result<u32, String> {
 /// A date, or a date and a time of day, in UTC unless it says otherwise.
 fn date(text: &str) -> Result<f64, String> {
     let wrong = || format!("expected seconds since 1970 or a date such as `2024-05-01T12:00:00Z`, got `{text}`");
-    let at = match text.parse::<jiff::Timestamp>() {
-        Ok(at) => at,
-        Err(_) => {
-            let civil: jiff::civil::DateTime = text.parse().map_err(|_| wrong())?;
-            jiff::tz::TimeZone::UTC.to_timestamp(civil).map_err(|_| wrong())?
-        }
+    let at = if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        at
+    } else {
+        let civil: jiff::civil::DateTime = text.parse().map_err(|_| wrong())?;
+        jiff::tz::TimeZone::UTC.to_timestamp(civil).map_err(|_| wrong())?
     };
     Ok(at.as_duration().as_secs_f64())
 }

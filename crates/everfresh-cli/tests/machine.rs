@@ -357,3 +357,15 @@ fn estimates_are_the_same_from_parquet() {
     let report = json(&["plan", out.to_str().unwrap(), "--budget", "1/day", "--json"]);
     assert_eq!(report["pages"][1]["page"], "b");
 }
+
+#[test]
+fn the_report_of_estimates_needs_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("changes.html");
+    piped(&["estimate", "-", "--report", report.to_str().unwrap()], visits(true).as_bytes());
+    let page = std::fs::read_to_string(&report).unwrap();
+    assert!(page.contains("1 week to 1 month") && page.contains("Are changes Poisson?") && page.contains("<svg"));
+    assert!(!page.contains("href=") && !page.contains("src="));
+    let refused = everfresh().args(["estimate", "-", "--report", "changes.svg"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+}

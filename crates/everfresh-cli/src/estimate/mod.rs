@@ -143,7 +143,7 @@ impl<M: Model> Learner<M> {
             let (mean, alpha) = (priors.all.mean(), priors.all.alpha());
             text.push_str(&format!("\na page changes {mean} on average; rates differ by a gamma law of shape "));
             text.push_str(&number(alpha));
-            if groups > 0 {
+            if groups > 1 {
                 let own = number(priors.pooling);
                 text.push_str(&format!("; {}, each held to that as by {own} pages", count(groups as u64, "group")));
             }

@@ -129,7 +129,7 @@ impl<M: Model> Learner<M> {
         let shards = (0..).zip(shards).map(record).collect();
         let mut recorder = Learner { input, reader, model: Recorder, shards, groups };
         recorder.scan("looking at changes", false)?;
-        // In the order of the shards, which is another each time: sums must not tell.
+        // By name: shards differ from run to run, and sums depend on their order.
         let mut seen: Vec<&[Observation]> = Vec::new();
         for (shard, page) in recorder.by_name() {
             seen.extend(recorder.shards[usize::from(shard)].pages[page as usize].state.as_deref());

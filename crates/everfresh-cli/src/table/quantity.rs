@@ -130,7 +130,7 @@ impl Quantity {
             Quantity::PerTime { .. } if value >= 0.0 && value.is_finite() => Ok(value / unit.seconds() + 0.0),
             Quantity::PerTime { what } => out(what, "at least 0 and finite"),
             Quantity::Time { .. } if (0.0..LAST_TIME).contains(&value) => Ok(value),
-            Quantity::Time { .. } => out("time in seconds", "between 1970 and 2106, 0 and 4294967295 s"),
+            Quantity::Time { .. } => out("time in seconds", "between 0 (1970) and 4294967295 (2106)"),
             Quantity::Flag if value == 0.0 || value == 1.0 => Ok(value),
             Quantity::Flag => out("flag", "0 or 1"),
         };

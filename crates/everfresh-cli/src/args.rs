@@ -39,6 +39,8 @@ pub(crate) struct Program {
 pub(crate) enum Command {
     /// Decides how often each page of a table is visited
     Plan(PlanArgs),
+    /// Learns from visits how often each page changes, and how sure that is
+    Estimate(EstimateArgs),
     /// Tells what every budget would give, and the budget that a freshness or an age needs
     Budget(BudgetArgs),
     /// Tells how fresh a copy is under a visit period, or the period that a freshness needs
@@ -136,6 +138,98 @@ pub(crate) struct PlanArgs {
     pub max_period_column: Option<String>,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+const ESTIMATE_EXAMPLES: &str = "\
+Examples:
+  everfresh estimate visits.parquet --out pages.parquet
+  everfresh estimate visits.parquet | everfresh plan --budget 1000/day -
+  everfresh estimate crawl/ --time-column fetched --digest-column sha1 --group-column site
+  everfresh estimate visits.csv --estimator drifting --half-life 90days
+  everfresh estimate visits.csv --report changes.html --out pages.csv
+
+Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files. Columns: page, time and one of digest
+(a change is a digest that differs from the last), changed (0 or 1, false or true: since the visit
+before) or last_modified (a time; a change if it is later than the visit before); and group or host
+if there is one: pages of a group (as their first visits name it) are taken to be alike.
+Times are seconds since 1970, dates such as 2024-05-01, 2024-05-01 12:00:00 (UTC) or
+2024-05-01T14:00:00+02:00, or timestamps; they count in whole seconds.
+
+Visits of a page must come in the order of their times; pages may come in any order. A visit that
+is no later than the one before, that has no digest, or that lies in the future is skipped, which
+is said. What is remembered of a page is its name, 45 bytes, and 4 if there are groups.
+
+The result goes to --out, else as CSV to stdout: page, rate, rate_low, rate_high (changes per day;
+the truth lies between the last two nine times in ten), estimator, visits, changes, first_seen,
+last_seen, and the group.";
+
+#[derive(Debug, Args)]
+#[command(after_help = ESTIMATE_EXAMPLES)]
+pub(crate) struct EstimateArgs {
+    /// Tables of visits: files, directories of them, or `-` for stdin
+    #[arg(value_name = "VISITS", required = true)]
+    pub visits: Vec<PathBuf>,
+    /// How rates are estimated
+    #[arg(long, value_enum, default_value_t = EstimatorArg::Gamma)]
+    pub estimator: EstimatorArg,
+    /// For --estimator drifting: what was seen counts half after this time [default: it counts for ever]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub half_life: Option<Period>,
+    /// For --estimator drifting: how much more the number of changes varies than that of a Poisson page [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub dispersion: Option<f64>,
+    /// Later visits are in the future [default: the clock]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub now: Option<u32>,
+    /// Write the table to a file in the format of its ending: .csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet,
+    /// .arrow or .arrows; `-` is CSV to stdout
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub out: PathBuf,
+    /// Draw how often pages change, by group, and whether changes are Poisson, to a .html file
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// The column that names the pages
+    #[arg(long, value_name = "NAME", default_value = "page")]
+    pub page_column: String,
+    /// The column of the times of visits
+    #[arg(long, value_name = "NAME", default_value = "time")]
+    pub time_column: String,
+    #[command(flatten)]
+    pub told: ToldArgs,
+    /// The column of groups [default: `group` or `host` if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub group_column: Option<String>,
+}
+
+/// Which column says what a visit saw.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct ToldArgs {
+    /// The column of digests of the content [default: `digest` if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub digest_column: Option<String>,
+    /// The column that says whether the page had changed [default: `changed` if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub changed_column: Option<String>,
+    /// The column of the times of the last change [default: `last_modified` if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub last_modified_column: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EstimatorArg {
+    /// What is known of all pages and of the group, and what the visits told beyond that
+    Gamma,
+    /// The same, for pages that change their habits
+    Drifting,
+    /// Changes seen over time: low for pages that change faster than they are visited
+    Naive,
+    /// Corrected for that, for regular visits (Cho and Garcia-Molina)
+    Ratio,
+    /// The likeliest rate, for visits at any times
+    Likelihood,
+    /// From the times of last changes (Cho and Garcia-Molina)
+    LastChange,
 }
 
 const BUDGET_EXAMPLES: &str = "\
@@ -434,6 +528,11 @@ fn budget(text: &str) -> Result<f64, String> {
 /// A cap of hosts in amounts per second.
 fn cap(text: &str) -> Result<f64, String> {
     positive_per_time("cap", text)
+}
+
+/// A moment in whole seconds since 1970.
+fn moment(text: &str) -> Result<u32, String> {
+    crate::table::moment(text)
 }
 
 /// A share above 0.

@@ -221,6 +221,60 @@ fn power_of_ten(log: f64) -> String {
     everfresh::units::significant((10f64.powf(log) / digit).round() * digit, 2)
 }
 
+/// The colours of bars, told apart by all eyes.
+const BARS: [RGBColor; 5] = [LAW, PAGES, RGBColor(0, 158, 115), RGBColor(230, 159, 0), RGBColor(204, 121, 167)];
+
+/// Bars side by side: for each word one of every series, in shares.
+pub(crate) fn bars(words: &[String], series: &[(String, Vec<f64>)], y_words: &str) -> Result<String> {
+    let top = series.iter().flat_map(|(_, shares)| shares).fold(0.01_f64, |top, share| top.max(*share));
+    let width = 0.8 / series.len().max(1) as f64;
+    picture(|area| {
+        let mut chart = ChartBuilder::on(area)
+            .margin(16)
+            .x_label_area_size(44)
+            .y_label_area_size(64)
+            .build_cartesian_2d(0.0..words.len() as f64, 0.0..1.15 * top)?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .disable_x_axis()
+            .y_desc(y_words)
+            .y_label_formatter(&|share| crate::output::percent(*share))
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.08))
+            .label_style(("sans-serif", 13))
+            .draw()?;
+        let style = ("sans-serif", 12).into_font().color(&BLACK.mix(0.8));
+        for (number, (name, shares)) in series.iter().enumerate() {
+            let ink = BARS[number % BARS.len()];
+            let left = |place: usize| place as f64 + 0.1 + number as f64 * width;
+            chart.draw_series(shares.iter().enumerate().map(|(place, share)| {
+                Rectangle::new([(left(place), 0.0), (left(place) + width, *share)], ink.filled())
+            }))?;
+            // The names of the series, in their colours, above the bars.
+            let x = words.len() as f64 * number as f64 / series.len() as f64;
+            let style = ("sans-serif", 13).into_font().color(&ink);
+            chart.draw_series([Text::new(name.clone(), (x + 0.05, 1.13 * top), style)])?;
+        }
+        let below = -0.03 * top;
+        let label = |place: usize, word: &str| Text::new(word.to_owned(), (place as f64 + 0.1, below), style.clone());
+        for (place, word) in words.iter().enumerate() {
+            chart.plotting_area().draw(&label(place, word))?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes a page of pictures, each with the words about it; either may be empty.
+pub(crate) fn write_page(path: &Path, title: &str, sections: &[(String, String)]) -> Result<()> {
+    let text = page(title, sections);
+    let written = WholeFile::create(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.finish()
+    });
+    written.map_err(|error| cannot_write(path, error))
+}
+
 /// Is there a format for the ending of this name?
 pub(crate) fn check_ending(path: &Path) -> Result<()> {
     is_page(path).map(drop)
@@ -237,7 +291,7 @@ fn is_page(path: &Path) -> Result<bool> {
 
 /// Writes a picture as SVG, or with the words about it as a page of its own.
 pub(crate) fn write(path: &Path, title: &str, svg: &str, words: &str) -> Result<()> {
-    let text = if is_page(path)? { page(title, svg, words) } else { svg.to_owned() };
+    let text = if is_page(path)? { page(title, &[(svg.to_owned(), words.to_owned())]) } else { svg.to_owned() };
     let written = WholeFile::create(path).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.finish()
@@ -246,17 +300,20 @@ pub(crate) fn write(path: &Path, title: &str, svg: &str, words: &str) -> Result<
 }
 
 /// A page that needs nothing else.
-fn page(title: &str, svg: &str, words: &str) -> String {
-    let escaped = anstream::adapter::strip_str(words).to_string();
-    let escaped = escaped.replace('&', "&amp;").replace('<', "&lt;");
+fn page(title: &str, sections: &[(String, String)]) -> String {
+    let section = |(svg, words): &(String, String)| {
+        let escaped = anstream::adapter::strip_str(words).to_string();
+        format!("{}\n<pre>{}</pre>", scalable(svg), escaped.replace('&', "&amp;").replace('<', "&lt;"))
+    };
+    let sections: Vec<String> = sections.iter().map(section).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>\n:root {{ color-scheme: light dark; font-family: sans-serif }}\n\
          body {{ max-width: 48rem; margin: 2rem auto; padding: 0 1rem }}\n\
          svg {{ width: 100%; height: auto; border-radius: .5rem }}\npre {{ overflow-x: auto }}\n</style>\n\
-         <h1>{title}</h1>\n{}\n<pre>{escaped}</pre>\n</html>\n",
-        scalable(svg)
+         <h1>{title}</h1>\n{}\n</html>\n",
+        sections.join("\n")
     )
 }
 

@@ -162,7 +162,7 @@ fn columns(args: &IncomeArgs) -> Columns {
         Wanted::optional(args.columns.cost_column.as_deref(), "cost", Quantity::Cost),
     ];
     let key = Some(args.columns.page_column.clone());
-    Columns { key, host: None, numbers, unit: args.columns.unit.unwrap_or(Unit::Day) }
+    Columns { key, host: None, numbers, texts: Vec::new(), unit: args.columns.unit.unwrap_or(Unit::Day) }
 }
 
 /// The rows as columns.

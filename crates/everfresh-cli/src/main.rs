@@ -6,6 +6,7 @@
 mod args;
 mod budget;
 mod chart;
+mod estimate;
 mod freshness;
 mod generate;
 mod income;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     };
     let result = match program.command {
         Command::Plan(args) => plan::run(&args),
+        Command::Estimate(args) => estimate::run(&args),
         Command::Budget(args) => budget::run(&args),
         Command::Freshness(args) => freshness::run(&args),
         Command::Income(args) => income::run(&args),

@@ -14,8 +14,8 @@ pub(crate) struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// A line for a pass over `input`, called `pass`.
-    pub(crate) fn new(pass: &str, input: &Input) -> ProgressLine {
+    /// A line for a pass over `input`, called `pass`, whose rows are `rows_are`.
+    pub(crate) fn new(pass: &str, input: &Input, rows_are: &str) -> ProgressLine {
         let rows = input.known_rows();
         let by_rows = rows.is_some();
         if !io::stderr().is_terminal() {
@@ -23,12 +23,12 @@ impl ProgressLine {
         }
         let bar = ProgressBar::new(rows.unwrap_or(input.size()));
         let text = if by_rows {
-            "{prefix}: {human_pos} of {human_len} pages, {per_sec}, {eta} left"
+            format!("{{prefix}}: {{human_pos}} of {{human_len}} {rows_are}, {{per_sec}}, {{eta}} left")
         } else {
-            "{prefix}: {msg} pages, {bytes} of {total_bytes}, {eta} left"
+            format!("{{prefix}}: {{msg}} {rows_are}, {{bytes}} of {{total_bytes}}, {{eta}} left")
         };
         // A line that cannot be drawn as wished is drawn plainly.
-        if let Ok(style) = ProgressStyle::with_template(text) {
+        if let Ok(style) = ProgressStyle::with_template(&text) {
             bar.set_style(style);
         }
         bar.set_prefix(pass.to_owned());

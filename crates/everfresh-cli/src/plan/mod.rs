@@ -124,8 +124,13 @@ fn limits(args: &PlanArgs, pages: &FilePages<'_>) -> Result<Limits> {
 /// A table of hosts and caps.
 fn host_caps(path: &PathBuf, args: &PlanArgs) -> Result<Vec<(String, f64)>> {
     let cap = Wanted::required("cap", Quantity::PerTime { what: "cap" });
-    let columns =
-        table::Columns { key: Some("host".to_owned()), host: None, numbers: vec![cap], unit: unit(&args.columns) };
+    let columns = table::Columns {
+        key: Some("host".to_owned()),
+        host: None,
+        numbers: vec![cap],
+        texts: Vec::new(),
+        unit: unit(&args.columns),
+    };
     let input = Input::open(std::slice::from_ref(path), columns)?;
     input.pages(|batch, row| {
         let cap = batch.numbers[0].as_deref().map_or(f64::INFINITY, |caps| caps[row]);

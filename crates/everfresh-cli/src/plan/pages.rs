@@ -43,6 +43,7 @@ pub(crate) fn wanted(columns: &ColumnArgs, asked: Asked<'_>) -> table::Columns {
             Wanted::optional(asked.min_period, "min_period", Quantity::Period { absent: 0.0 }),
             Wanted::optional(asked.max_period, "max_period", Quantity::Period { absent: f64::INFINITY }),
         ],
+        texts: Vec::new(),
         unit: unit.unwrap_or(everfresh::Unit::Day),
     }
 }
@@ -156,7 +157,7 @@ impl Pages for FilePages<'_> {
         each: &(dyn Fn(Columns<'_>) -> std::result::Result<T, BadPage> + Sync),
         take: &mut dyn FnMut(T),
     ) -> Result<()> {
-        let line = ProgressLine::new(self.pass.get(), self.input);
+        let line = ProgressLine::new(self.pass.get(), self.input, "pages");
         let is_first = self.census.borrow().is_none();
         let mut census = Census::default();
         let hosts = self.hosts.as_ref();

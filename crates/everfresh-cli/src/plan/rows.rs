@@ -82,7 +82,7 @@ impl Applied {
         if work.json {
             output::print_raw("{\n\"pages\": [\n")?;
         }
-        let line = ProgressLine::new("planning", pages.input);
+        let line = ProgressLine::new("planning", pages.input, "pages");
         let hosts = pages.host_ids();
         pages.input.scan(
             true,

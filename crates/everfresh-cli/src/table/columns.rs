@@ -34,6 +34,8 @@ pub(crate) struct Columns {
     /// By which pages are grouped: text or integers; comes out in the type that it has.
     pub host: Option<String>,
     pub numbers: Vec<Wanted>,
+    /// Further columns of text, integers or bytes, by name, and whether they must be there; they come out in their types.
+    pub texts: Vec<(String, bool)>,
     /// The unit of time of bare numbers.
     pub unit: Unit,
 }
@@ -46,6 +48,7 @@ pub(super) struct Places {
     pub key: Option<usize>,
     pub host: Option<usize>,
     pub numbers: Vec<Option<usize>>,
+    pub texts: Vec<Option<usize>>,
 }
 
 impl Places {
@@ -54,39 +57,43 @@ impl Places {
         let required = |name: &String| require(&names, name, place);
         let key = columns.key.as_ref().map(required).transpose()?;
         let host = columns.host.as_ref().map(required).transpose()?;
-        let number = |wanted: &Wanted| {
-            if wanted.required {
-                require(&names, &wanted.name, place).map(Some)
-            } else {
-                find(&names, &wanted.name, place)
-            }
+        let place_of = |name: &str, is_required: bool| match name {
+            // A column that nobody wants.
+            "" if !is_required => Ok(None),
+            _ if is_required => require(&names, name, place).map(Some),
+            _ => find(&names, name, place),
         };
-        let numbers = columns.numbers.iter().map(number).collect::<Result<_>>()?;
-        Ok(Places { names, key, host, numbers })
+        let numbers = columns.numbers.iter().map(|wanted| place_of(&wanted.name, wanted.required));
+        let numbers = numbers.collect::<Result<_>>()?;
+        let texts = columns.texts.iter().map(|(name, is_required)| place_of(name, *is_required));
+        let texts = texts.collect::<Result<_>>()?;
+        Ok(Places { names, key, host, numbers, texts })
     }
 
     /// Finds every column by a schema and checks that its type can be read; `name` is the file's.
     pub(super) fn fit(columns: &Columns, schema: &Schema, name: &str) -> Result<Places> {
         let places = Places::find(columns, schema.fields().iter().map(|field| field.name().clone()).collect(), name)?;
-        let check = |index: Option<usize>, fits: fn(&DataType) -> bool, expected: &str| match index {
+        let check = |index: Option<usize>, fits: &dyn Fn(&DataType) -> bool, expected: &str| match index {
             Some(index) if !fits(schema.field(index).data_type()) => {
                 let (column, kind) = (&places.names[index], schema.field(index).data_type());
                 bail!("{name}: column `{column}` is {kind}, expected {expected}")
             }
             _ => Ok(()),
         };
-        check(places.key, is_key, "text, an integer or bytes")?;
-        check(places.host, is_host, "text or an integer")?;
-        for index in &places.numbers {
-            check(*index, quantity::is_readable, "a number or text")?;
+        check(places.key, &is_key, "text, an integer or bytes")?;
+        check(places.host, &is_host, "text or an integer")?;
+        for (index, wanted) in places.numbers.iter().zip(&columns.numbers) {
+            check(*index, &|kind| wanted.quantity.reads(kind), wanted.quantity.readable())?;
+        }
+        for index in &places.texts {
+            check(*index, &is_key, "text, an integer or bytes")?;
         }
         Ok(places)
     }
 
     /// The columns that are read, each once, in the order of the file.
     pub(super) fn taken(&self, with_key: bool) -> Vec<usize> {
-        let key = self.key.filter(|_| with_key);
-        let mut taken: Vec<usize> = self.numbers.iter().copied().chain([key, self.host]).flatten().collect();
+        let mut taken: Vec<usize> = self.all(with_key).collect();
         taken.sort_unstable();
         taken.dedup();
         taken
@@ -94,8 +101,12 @@ impl Places {
 
     /// How often a column is wanted.
     pub(super) fn taken_times(&self, index: usize, with_key: bool) -> usize {
+        self.all(with_key).filter(|taken| *taken == index).count()
+    }
+
+    fn all(&self, with_key: bool) -> impl Iterator<Item = usize> {
         let key = self.key.filter(|_| with_key);
-        self.numbers.iter().copied().chain([key, self.host]).flatten().filter(|taken| *taken == index).count()
+        self.numbers.iter().chain(&self.texts).copied().chain([key, self.host]).flatten()
     }
 }
 

@@ -23,14 +23,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, SchemaRef};
 
 use columns::Places;
 pub(crate) use columns::{Columns, Wanted};
 pub(crate) use out::{Encoded, Encoder, OutTable, check_ending, json_objects, say_written, write_whole};
-pub(crate) use quantity::Quantity;
+pub(crate) use quantity::{Quantity, moment};
 use source::{Kind, Source};
 
 /// What is wrong with a page that has no name.
@@ -68,6 +69,8 @@ pub(crate) struct Batch {
     pub host: Option<ArrayRef>,
     /// For each wanted column its values, checked; nothing where the table has no such column.
     pub numbers: Vec<Option<Vec<f64>>>,
+    /// For each further column of text its values; nothing where the table has no such column.
+    pub texts: Vec<Option<ArrayRef>>,
     pub rows: usize,
     file: Arc<TableFile>,
     at: At,
@@ -131,6 +134,16 @@ impl Input {
     /// Does the table have the wanted column of this number?
     pub(crate) fn has(&self, wanted: usize) -> bool {
         self.files[0].places.numbers.get(wanted).is_some_and(Option::is_some)
+    }
+
+    /// Does the table have the further column of text of this number?
+    pub(crate) fn has_text(&self, text: usize) -> bool {
+        self.files[0].places.texts.get(text).is_some_and(Option::is_some)
+    }
+
+    /// The names of the columns of the first file.
+    pub(crate) fn column_names(&self) -> &[String] {
+        &self.files[0].places.names
     }
 
     /// The type of the names of pages.
@@ -199,6 +212,16 @@ impl Input {
     }
 }
 
+/// All values of a column as text: a column of plain text as it is.
+pub(crate) fn as_texts(array: &ArrayRef) -> StringArray {
+    if let (DataType::Utf8, 0) = (array.data_type(), array.null_count()) {
+        return array.as_string::<i32>().clone();
+    }
+    let mut texts = StringBuilder::with_capacity(array.len(), 16 * array.len());
+    for_each_text(array, |text| texts.append_value(text));
+    texts.finish()
+}
+
 /// Hands every value of a column to a function, as text.
 pub(crate) fn for_each_text(array: &ArrayRef, mut each: impl FnMut(&str)) {
     let values = cells::cells(array);
@@ -219,6 +242,13 @@ fn agree(first: &TableFile, other: &TableFile, columns: &Columns) -> Result<()> 
         match (has, other_has) {
             (true, false) => bail!("{name}: there is no column `{column}`, but `{first_name}` has one"),
             (false, true) => bail!("{name}: there is a column `{column}`, but `{first_name}` has none"),
+            _ => {}
+        }
+    }
+    for (number, (column, _)) in columns.texts.iter().enumerate() {
+        match (first.places.texts[number], other.places.texts[number]) {
+            (Some(_), None) => bail!("{name}: there is no column `{column}`, but `{first_name}` has one"),
+            (None, Some(_)) => bail!("{name}: there is a column `{column}`, but `{first_name}` has none"),
             _ => {}
         }
     }
@@ -298,8 +328,9 @@ impl Batch {
     ) -> Result<Batch> {
         let places = &file.places;
         let numbers = places.numbers.iter().map(|index| index.map(|_| Vec::new())).collect();
-        let mut batch = Batch { key: None, host: None, numbers, rows: 0, file: Arc::clone(file), at };
-        let (mut keys, mut hosts) = (Vec::new(), Vec::new());
+        let texts = Vec::new();
+        let mut batch = Batch { key: None, host: None, numbers, texts, rows: 0, file: Arc::clone(file), at };
+        let (mut keys, mut hosts, mut texts) = (Vec::new(), Vec::new(), vec![Vec::new(); places.texts.len()]);
         for part in parts {
             let part = part?;
             let length = part.num_rows();
@@ -312,6 +343,9 @@ impl Batch {
                 keys.push(key);
             }
             hosts.extend(places.host.map(|index| part.take(index)));
+            for (index, parts) in places.texts.iter().zip(&mut texts) {
+                parts.extend(index.map(|index| part.take(index)));
+            }
             for (number, wanted) in columns.numbers.iter().enumerate() {
                 let Some(index) = places.numbers[number] else { continue };
                 let values = wanted.quantity.column(part.take(index), columns.unit);
@@ -330,6 +364,7 @@ impl Batch {
         }
         batch.key = join(keys)?;
         batch.host = join(hosts)?;
+        batch.texts = texts.into_iter().map(join).collect::<Result<_>>()?;
         Ok(batch)
     }
 
@@ -356,7 +391,7 @@ impl Batch {
     }
 
     /// The file and the place of a row in it.
-    fn where_is(&self, row: usize) -> String {
+    pub(crate) fn where_is(&self, row: usize) -> String {
         let name = &self.file.source.name;
         match &self.at {
             At::Block(block, delimiter) => format!("{name}:{}", text::line(block, *delimiter, row)),

@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, types};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use everfresh::units::parse_per_time;
 use everfresh::{Error, Page, Period, Rate, Unit};
 
@@ -28,7 +28,18 @@ pub(crate) enum Quantity {
         /// Its name in messages.
         what: &'static str,
     },
+    /// Seconds since 1970, up to 2106: a number, or a date as people write it, or a timestamp. An empty value is `absent`, if
+    /// there is such a thing, and comes out as NaN.
+    Time {
+        /// May values be empty?
+        may_be_absent: bool,
+    },
+    /// 0 or 1, `false` or `true`.
+    Flag,
 }
+
+/// The first second that a time does not have: such times fit four bytes.
+const LAST_TIME: f64 = 4_294_967_296.0;
 
 /// The bounds of the library's numbers, to be checked without a branch; its own messages follow where the check fails.
 const SMALLEST: f64 = 1e-20;
@@ -59,10 +70,49 @@ impl Quantity {
             Quantity::Period { absent } if text.is_empty() => Ok(absent),
             Quantity::Period { .. } => Period::parse(text, Some(unit)).map(Period::seconds).map_err(said),
             Quantity::PerTime { what } => parse_per_time(what, text, Some(unit)).map_err(said),
+            Quantity::Time { may_be_absent: true } if text.is_empty() => Ok(f64::NAN),
+            Quantity::Time { .. } => match text.parse() {
+                Ok(seconds) => self.number(seconds, unit),
+                Err(_) => self.number(date(text)?, unit),
+            },
+            Quantity::Flag => match text {
+                "0" | "1" => Ok(f64::from(u8::from(text == "1"))),
+                _ if text.eq_ignore_ascii_case("true") => Ok(1.0),
+                _ if text.eq_ignore_ascii_case("false") => Ok(0.0),
+                _ => Err(format!("expected 0, 1, true or false, got `{text}`")),
+            },
             Quantity::Weight | Quantity::Cost | Quantity::Count => {
                 let value = text.parse().map_err(|_| format!("expected a number, got `{text}`"))?;
                 self.number(value, unit)
             }
+        }
+    }
+
+    /// What stands for an empty value, where one may be.
+    const fn absent(self) -> Option<f64> {
+        match self {
+            Quantity::Period { absent } => Some(absent),
+            Quantity::Time { may_be_absent: true } => Some(f64::NAN),
+            _ => None,
+        }
+    }
+
+    /// Can a column of this type be read?
+    pub(super) fn reads(self, kind: &DataType) -> bool {
+        let more = match self {
+            Quantity::Time { .. } => matches!(kind, DataType::Timestamp(..) | DataType::Date32 | DataType::Date64),
+            Quantity::Flag => *kind == DataType::Boolean,
+            _ => false,
+        };
+        more || is_readable(kind)
+    }
+
+    /// What a column may be, in words.
+    pub(super) const fn readable(self) -> &'static str {
+        match self {
+            Quantity::Time { .. } => "a time, a number or text",
+            Quantity::Flag => "a truth value, a number or text",
+            _ => "a number or text",
         }
     }
 
@@ -79,6 +129,10 @@ impl Quantity {
             Quantity::Count => out("number", "positive and finite"),
             Quantity::PerTime { .. } if value >= 0.0 && value.is_finite() => Ok(value / unit.seconds() + 0.0),
             Quantity::PerTime { what } => out(what, "at least 0 and finite"),
+            Quantity::Time { .. } if (0.0..LAST_TIME).contains(&value) => Ok(value),
+            Quantity::Time { .. } => out("time in seconds", "between 0 (1970) and 4294967295 (2106)"),
+            Quantity::Flag if value == 0.0 || value == 1.0 => Ok(value),
+            Quantity::Flag => out("flag", "0 or 1"),
         };
         checked.map_err(|error| error.to_string())
     }
@@ -102,12 +156,14 @@ impl Quantity {
                 let good = |value| (0.0..f64::INFINITY).contains(&value);
                 each(values, good, |value| value / seconds + 0.0, bad)
             }
+            Quantity::Time { .. } => each(values, |value| (0.0..LAST_TIME).contains(&value), |value| value, bad),
+            Quantity::Flag => each(values, |value| value == 0.0 || value == 1.0, |value| value + 0.0, bad),
         }
     }
 
     /// A whole column.
     pub(super) fn column(self, array: ArrayRef, unit: Unit) -> Result<Vec<f64>, Bad> {
-        if let (Some(row), false) = (first_null(&array), matches!(self, Quantity::Period { .. })) {
+        if let (Some(row), None) = (first_null(&array), self.absent()) {
             return Err(Bad { row, why: "the value is empty".to_owned() });
         }
         if is_text(array.data_type()) {
@@ -115,7 +171,7 @@ impl Quantity {
         }
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let mut values = floats(array);
-        let Some((Quantity::Period { absent }, nulls)) = nulls.map(|nulls| (self, nulls)) else {
+        let Some((absent, nulls)) = self.absent().zip(nulls) else {
             self.numbers(&mut values, unit)?;
             return Ok(values);
         };
@@ -131,7 +187,7 @@ impl Quantity {
         let read = |(row, text): (usize, Option<&str>)| match text {
             Some(text) => self.text(text.trim(), unit).map_err(|why| Bad { row, why }),
             // Elsewhere an empty place was refused above.
-            None => Ok(if let Quantity::Period { absent } = self { absent } else { f64::NAN }),
+            None => Ok(self.absent().unwrap_or(f64::NAN)),
         };
         match array.data_type() {
             DataType::Utf8 => array.as_string::<i32>().iter().enumerate().map(read).collect(),
@@ -146,14 +202,13 @@ impl Quantity {
         let dictionary = array.as_any_dictionary();
         let words = dictionary.values();
         if words.is_empty() {
-            let absent = if let Quantity::Period { absent } = self { absent } else { f64::NAN };
-            return Ok(vec![absent; array.len()]);
+            return Ok(vec![self.absent().unwrap_or(f64::NAN); array.len()]);
         }
         let read: Vec<Result<f64, String>> = (0..words.len())
             .map(|word| self.texts(&words.slice(word, 1), unit).map(|value| value[0]).map_err(|bad| bad.why))
             .collect();
         let nulls = array.logical_nulls();
-        let absent = if let Quantity::Period { absent } = self { absent } else { f64::NAN };
+        let absent = self.absent().unwrap_or(f64::NAN);
         let keys = dictionary.normalized_keys();
         keys.into_iter()
             .enumerate()
@@ -164,6 +219,25 @@ impl Quantity {
             })
             .collect()
     }
+}
+
+/// A time as a column has it, in whole seconds since 1970.
+pub(crate) fn moment(text: &str) -> Result<u32, String> {
+    let seconds = Quantity::Time { may_be_absent: false }.text(text.trim(), Unit::Second)?;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Such times fit.
+    Ok(seconds as u32)
+}
+
+/// A date, or a date and a time of day, in UTC unless it says otherwise.
+fn date(text: &str) -> Result<f64, String> {
+    let wrong = || format!("expected seconds since 1970 or a date such as `2024-05-01T12:00:00Z`, got `{text}`");
+    let at = if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        at
+    } else {
+        let civil: jiff::civil::DateTime = text.parse().map_err(|_| wrong())?;
+        jiff::tz::TimeZone::UTC.to_timestamp(civil).map_err(|_| wrong())?
+    };
+    Ok(at.as_duration().as_secs_f64())
 }
 
 /// Digits and nothing that could be a unit.
@@ -197,7 +271,7 @@ fn each(
 }
 
 /// Can a column of this type be read as numbers?
-pub(super) fn is_readable(kind: &DataType) -> bool {
+fn is_readable(kind: &DataType) -> bool {
     kind.is_numeric() || is_text(kind)
 }
 
@@ -250,7 +324,20 @@ fn floats(array: ArrayRef) -> Vec<f64> {
             value.to_i128().map_or_else(|| value.to_string().parse().unwrap_or(f64::NAN), |value| value as f64)
                 / scaled(*scale)
         }),
-        // `is_readable` has let nothing else through.
+        DataType::Boolean => array.as_boolean().values().iter().map(|value| f64::from(u8::from(value))).collect(),
+        DataType::Date32 => cast::<types::Date32Type>(&array, |days| f64::from(days) * 86_400.0),
+        DataType::Date64 => cast::<types::Date64Type>(&array, |millis| millis as f64 / 1e3),
+        DataType::Timestamp(TimeUnit::Second, _) => cast_as!(TimestampSecondType),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            cast::<types::TimestampMillisecondType>(&array, |n| n as f64 / 1e3)
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            cast::<types::TimestampMicrosecondType>(&array, |n| n as f64 / 1e6)
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            cast::<types::TimestampNanosecondType>(&array, |n| n as f64 / 1e9)
+        }
+        // `reads` has let nothing else through.
         _ => vec![f64::NAN; array.len()],
     }
 }

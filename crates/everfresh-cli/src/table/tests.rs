@@ -34,7 +34,7 @@ fn columns() -> Columns {
         Wanted::optional(None, "weight", Quantity::Weight),
         Wanted::optional(None, "max_period", Quantity::Period { absent: f64::INFINITY }),
     ];
-    Columns { key: Some("page".to_owned()), host: None, numbers, unit: Unit::Day }
+    Columns { key: Some("page".to_owned()), host: None, numbers, texts: Vec::new(), unit: Unit::Day }
 }
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {

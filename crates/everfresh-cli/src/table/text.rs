@@ -267,6 +267,7 @@ struct Parser<'a> {
     places: &'a Places,
     key: Option<StringBuilder>,
     host: Option<StringBuilder>,
+    texts: Vec<Option<StringBuilder>>,
     numbers: Vec<Option<Vec<f64>>>,
     rows: usize,
 }
@@ -314,6 +315,11 @@ impl Parser<'_> {
         }
         if let (Some(index), Some(hosts)) = (self.places.host, &mut self.host) {
             hosts.append_value(fields.field(index));
+        }
+        for (index, values) in self.places.texts.iter().zip(&mut self.texts) {
+            if let (Some(index), Some(values)) = (index, values) {
+                values.append_value(fields.field(*index));
+            }
         }
         for ((wanted, index), values) in self.columns.numbers.iter().zip(&self.places.numbers).zip(&mut self.numbers) {
             if let (Some(index), Some(values)) = (index, values) {
@@ -366,6 +372,7 @@ fn parse(file: &Arc<TableFile>, columns: &Columns, block: &Arc<Block>, delimiter
         places,
         key: places.key.filter(|_| with_key).map(|_| StringBuilder::with_capacity(rows, block.bytes.len() / 2)),
         host: places.host.map(|_| StringBuilder::new()),
+        texts: places.texts.iter().map(|index| index.map(|_| StringBuilder::new())).collect(),
         numbers: places.numbers.iter().map(|index| index.map(|_| Vec::with_capacity(rows))).collect(),
         rows: 0,
     };
@@ -385,6 +392,7 @@ fn parse(file: &Arc<TableFile>, columns: &Columns, block: &Arc<Block>, delimiter
     Ok(Batch {
         key: array(parser.key),
         host: array(parser.host),
+        texts: parser.texts.into_iter().map(array).collect(),
         numbers: parser.numbers,
         rows: parser.rows,
         file: Arc::clone(file),

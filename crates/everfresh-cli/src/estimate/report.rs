@@ -1,0 +1,182 @@
+//! The report: how often pages change, by group (CGM03 figure 17), and whether their changes are Poisson (figure 14).
+
+use std::path::Path;
+
+use anyhow::Result;
+use everfresh::estimate::poisson::{self, Group};
+use everfresh::estimate::{Estimate, Observation};
+use everfresh::{Period, Rate, Unit};
+
+use super::model::{Alone, Model};
+use super::{Learner, Shard};
+use crate::chart;
+use crate::output::{self, Grid, number, percent};
+
+/// Pages that are asked whether they are Poisson, and what is remembered of each at most.
+const ASKED: usize = 5000;
+const OBSERVATIONS: usize = 10_000;
+
+/// Groups that are shown, the largest.
+const SHOWN: usize = 20;
+
+/// The classes of CGM03 figure 17, by their upper ends in days.
+const CLASSES: [(&str, f64); 5] = [
+    ("up to 1 day", 1.0),
+    ("1 day to 1 week", 7.0),
+    ("1 week to 1 month", 30.0),
+    ("1 to 4 months", 120.0),
+    ("more", f64::INFINITY),
+];
+
+/// Pages by the mean time between their changes.
+#[derive(Clone, Default)]
+struct Classes([u64; CLASSES.len()]);
+
+impl Classes {
+    fn add(&mut self, rate: Rate) {
+        let days = (rate.per_second() * Unit::Day.seconds()).recip();
+        let class = CLASSES.iter().position(|(_, up_to)| days <= *up_to).unwrap_or(CLASSES.len() - 1);
+        self.0[class] += 1;
+    }
+
+    fn pages(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    fn shares(&self) -> [f64; CLASSES.len()] {
+        self.0.map(|pages| pages as f64 / self.pages().max(1) as f64)
+    }
+}
+
+/// Remembers what the visits of some pages saw.
+struct Recorder;
+
+impl Model for Recorder {
+    type State = Option<Vec<Observation>>;
+
+    fn observe(&self, _: u32, state: &mut Self::State, observation: &Observation) {
+        if let Some(seen) = state.as_mut().filter(|seen| seen.len() < OBSERVATIONS) {
+            seen.push(*observation);
+        }
+    }
+
+    fn estimate(&self, group: u32, _: &Self::State) -> Estimate {
+        Alone::<everfresh::estimate::Naive>::new().estimate(group, &<_>::default())
+    }
+}
+
+impl<M: Model> Learner<M> {
+    /// Reads the visits of some pages once more and writes the report.
+    pub(super) fn report(self, path: &Path, summary: &str) -> Result<()> {
+        let (histogram, shares) = self.histogram();
+        let groups = self.poisson()?;
+        let mut sections = vec![
+            (String::new(), summary.to_owned()),
+            (chart::bars(&CLASSES.map(|(words, _)| words.to_owned()), &shares, "share of pages")?, histogram),
+        ];
+        sections.push((String::new(), verdict(&groups)));
+        for group in &groups {
+            let words: Vec<String> = group.bars.iter().map(|bar| bar.up_to.to_string()).collect();
+            let seen = group.bars.iter().map(|bar| bar.seen).collect();
+            let expected = group.bars.iter().map(|bar| bar.expected).collect();
+            let shares = [("seen".to_owned(), seen), ("if Poisson".to_owned(), expected)];
+            sections.push((chart::bars(&words, &shares, "share of gaps")?, title(group)));
+        }
+        chart::write_page(path, "How pages change", &sections)
+    }
+
+    /// CGM03 figure 17: as a table, and the shares of all pages and of the largest groups.
+    fn histogram(&self) -> (String, Vec<(String, Vec<f64>)>) {
+        let names = self.groups.names();
+        let (mut all, mut by_group) = (Classes::default(), vec![Classes::default(); names.len()]);
+        for shard in &self.shards {
+            for (number, page) in shard.pages.iter().enumerate().filter(|(_, page)| page.visits > 0) {
+                let group = shard.group(number);
+                let rate = self.model.estimate(group, &page.state).rate;
+                all.add(rate);
+                if let Some(group) = by_group.get_mut(group as usize) {
+                    group.add(rate);
+                }
+            }
+        }
+        let mut groups: Vec<(&str, &Classes)> = names.iter().map(String::as_str).zip(&by_group).collect();
+        groups.sort_by_key(|(name, classes)| (std::cmp::Reverse(classes.pages()), *name));
+        groups.truncate(SHOWN);
+        groups.insert(0, ("all pages", &all));
+        let mut headings = vec!["mean time between changes", "pages"];
+        headings.extend(CLASSES.map(|(words, _)| words));
+        let mut grid = Grid::new(&headings);
+        for (name, classes) in &groups {
+            let mut row = vec![(*name).to_owned(), classes.pages().to_string()];
+            row.extend(classes.shares().map(percent));
+            grid.row(row);
+        }
+        let drawn = groups.iter().take(5).map(|(name, classes)| ((*name).to_owned(), classes.shares().to_vec()));
+        (grid.text(), drawn.collect())
+    }
+
+    fn poisson(self) -> Result<Vec<Group>> {
+        let pages = self.by_name();
+        let step = pages.len().div_ceil(ASKED).max(1);
+        let asked: std::collections::HashSet<(u8, u32)> = pages.into_iter().step_by(step).collect();
+        let Learner { input, reader, shards, groups, .. } = self;
+        let record = |(shard, pages): (u8, Shard<M::State>)| {
+            pages.with_states(|page| {
+                let is_asked = u32::try_from(page).is_ok_and(|page| asked.contains(&(shard, page)));
+                is_asked.then(Vec::new)
+            })
+        };
+        let shards = (0..).zip(shards).map(record).collect();
+        let mut recorder = Learner { input, reader, model: Recorder, shards, groups };
+        recorder.scan("looking at changes", false)?;
+        // By name: shards differ from run to run, and sums depend on their order.
+        let mut seen: Vec<&[Observation]> = Vec::new();
+        for (shard, page) in recorder.by_name() {
+            seen.extend(recorder.shards[usize::from(shard)].pages[page as usize].state.as_deref());
+        }
+        Ok(poisson::examine(seen))
+    }
+}
+
+fn title(group: &Group) -> String {
+    let (from, to) = group.mean_gap;
+    format!("Times between the changes of pages that change every {from} to {to}: {} gaps", group.gaps)
+}
+
+fn verdict(groups: &[Group]) -> String {
+    if groups.is_empty() {
+        return "Are changes Poisson? No page that was looked at changed three times: nobody knows.".to_owned();
+    }
+    let mut grid = Grid::new(&[
+        "Are changes Poisson? mean gap",
+        "pages",
+        "gaps",
+        "distance",
+        "by chance",
+        "passes",
+        "pages that pass",
+        "dispersion",
+        "best law",
+    ]);
+    let time = |period: Period| period.to_string();
+    for group in groups {
+        grid.row(vec![
+            format!("{} to {}", time(group.mean_gap.0), time(group.mean_gap.1)),
+            group.pages.to_string(),
+            group.gaps.to_string(),
+            number(group.distance),
+            number(group.by_chance),
+            if group.passes() { "yes" } else { "no" }.to_owned(),
+            percent(group.passing),
+            group.dispersion.map_or_else(|| "?".to_owned(), number),
+            group.law.name().to_owned(),
+        ]);
+    }
+    let asked = output::count(groups.iter().map(|group| group.pages).sum::<usize>() as f64, "page");
+    format!(
+        "{}\n{asked} with three changes or more, by the mean time between them. The distance is Kolmogorov's from the\n\
+         exponential law, corrected for the visits; chance explains as much as `by chance` 19 times in 20. The\n\
+         dispersion is 1 for Poisson pages, more for bursts, less for clockwork.\n",
+        grid.text()
+    )
+}

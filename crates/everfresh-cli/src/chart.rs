@@ -93,7 +93,10 @@ pub(crate) fn plan(planned: &Planned<'_>, cloud: &Cloud) -> Result<String> {
     let law = law(planned, x_range.clone());
     let legend = format!("the law for a page of weight {}", crate::output::number(planned.mean_weight()));
     picture(|area| {
-        let mut chart = mesh(area, x_range.clone(), y_range.clone(), "changes of the page per day", "visits per day")?;
+        let mut chart =
+            axes(area, x_range.clone(), y_range.clone(), ("changes of the page per day", "visits per day"), &|y| {
+                power_of_ten(*y)
+            })?;
         let inside: Vec<_> = law.iter().copied().filter(|(_, y)| *y > y_range.start && *y < y_range.end).collect();
         if !inside.is_empty() {
             chart
@@ -147,7 +150,8 @@ pub(crate) fn curve(points: &[(f64, f64)], asked: &[(f64, f64)], unit: Unit, val
     let top = points.iter().map(|(_, y)| *y).filter(|y| y.is_finite()).fold(0.0, f64::max);
     picture(|area| {
         let budget = format!("budget per {unit}");
-        let mut chart = mesh_linear(area, x_range.clone(), 0.0..top * 1.05 + 1e-12, &budget, value)?;
+        let mut chart =
+            axes(area, x_range.clone(), 0.0..top * 1.05 + 1e-12, (&budget, value), &|y| crate::output::number(*y))?;
         let drawn = points.iter().copied().filter(|(_, y)| y.is_finite());
         chart.draw_series(LineSeries::new(drawn, LAW.stroke_width(2)))?;
         chart.draw_series(asked.iter().map(|at| Circle::new(*at, 5, PAGES.filled())))?;
@@ -171,28 +175,7 @@ fn picture(draw: impl Fn(&Area<'_>) -> Result<(), Failure>) -> Result<String> {
     Ok(svg)
 }
 
-/// Axes of decades.
-fn mesh<'a>(
-    area: &Area<'a>,
-    x: std::ops::Range<f64>,
-    y: std::ops::Range<f64>,
-    x_words: &str,
-    y_words: &str,
-) -> Result<Chart<'a>, Failure> {
-    axes(area, x, y, (x_words, y_words), &|y| power_of_ten(*y))
-}
-
-/// Decades against plain numbers.
-fn mesh_linear<'a>(
-    area: &Area<'a>,
-    x: std::ops::Range<f64>,
-    y: std::ops::Range<f64>,
-    x_words: &str,
-    y_words: &str,
-) -> Result<Chart<'a>, Failure> {
-    axes(area, x, y, (x_words, y_words), &|y| crate::output::number(*y))
-}
-
+/// Decades of x against y, which is labelled as asked.
 fn axes<'a>(
     area: &Area<'a>,
     x: std::ops::Range<f64>,

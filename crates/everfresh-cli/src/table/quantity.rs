@@ -21,7 +21,6 @@ pub(crate) enum Quantity {
     /// Between 1e-20 and 1e20.
     Cost,
     /// Positive and finite.
-    #[allow(dead_code)]
     Count,
     /// An amount per second: `3/day`, or a bare number per unit; at least 0 and finite.
     PerTime {

@@ -231,11 +231,7 @@ impl Gathered {
         } else {
             gathered.add(chunk, rule, bounds, window)?;
         }
-        // A few are not worth the sorting; blocks of equal pages are many.
-        gathered.is_crowded = gathered.kinked.len() > chunk.len() / 16;
-        if gathered.is_crowded {
-            gathered.unite_equal();
-        }
+        gathered.unite_if_crowded(chunk.len());
         Ok(gathered)
     }
 
@@ -335,10 +331,7 @@ impl Gathered {
             gathered.fixed.add(fixed);
             gathered.promised.add(page.mass * page.low);
         }
-        gathered.is_crowded = gathered.kinked.len() > pages.len() / 16;
-        if gathered.is_crowded {
-            gathered.unite_equal();
-        }
+        gathered.unite_if_crowded(pages.len());
         gathered
     }
 
@@ -349,6 +342,14 @@ impl Gathered {
         self.fixed.add(part.fixed.value());
         self.promised.add(part.promised.value());
         self.wanting |= part.wanting;
+    }
+
+    /// A few of so many pages are not worth the sorting; blocks of equal pages are many.
+    fn unite_if_crowded(&mut self, pages: usize) {
+        self.is_crowded = self.kinked.len() > pages / 16;
+        if self.is_crowded {
+            self.unite_equal();
+        }
     }
 
     /// Equal pages are one: a large block of them would make every step of the search as slow as a pass.

@@ -426,3 +426,20 @@ fn the_report_of_estimates_needs_nothing_else() {
     let refused = everfresh().args(["estimate", "-", "--report", "changes.svg"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
 }
+
+/// Pictures have a dot for every page of few, and pages of HTML hold the picture and the words.
+#[test]
+fn pictures_are_drawn() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    stdout(&["plan", "--example", "--plot", &path("plan.svg")]);
+    let svg = std::fs::read_to_string(path("plan.svg")).unwrap();
+    // Five pages and the one of the legend.
+    assert_eq!(svg.matches("<circle").count(), 6, "{svg}");
+    assert!(svg.contains("never visited") && svg.contains("the law for a page of weight 1"), "{svg}");
+    std::fs::write(path("pages.csv"), "page,rate\na,1\nb,3\n").unwrap();
+    stdout(&["budget", &path("pages.csv"), "--target", "0.5", "--plot", &path("curve.html")]);
+    let page = std::fs::read_to_string(path("curve.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("for freshness 0.5: budget"), "{page}");
+    assert_eq!(page.matches("<circle").count(), 1, "the answer is a dot on the curve");
+}

@@ -1,1 +1,19 @@
-//! The laboratory: deterministic worlds that drive every policy, and the tables and figures of the papers.
+//! The laboratory: deterministic worlds that drive every policy, and say how fresh it kept the copies.
+//!
+//! * [`world`]: pages that change, synthetic or recorded;
+//! * [`run`]: a policy in a world, with a budget or at the load it chooses, event by event;
+//! * [`Score`]: freshness, age, divergence and visits, each with its standard error;
+//! * [`contest`]: every policy by name, compared at the same visits;
+//! * [`trace`]: recorded histories from files.
+//!
+//! One seed, one result, whatever the number of threads.
+
+pub mod contest;
+mod engine;
+mod price;
+mod score;
+pub mod trace;
+pub mod world;
+
+pub use engine::{Conditions, Watch, run};
+pub use score::{Measured, PageScore, Score};

@@ -43,6 +43,7 @@ pub mod numeric;
 pub mod once_per_interval;
 pub mod order;
 pub mod plan;
+pub mod policy;
 pub mod units;
 
 pub use error::{Error, Result};

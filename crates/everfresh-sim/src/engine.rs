@@ -1,0 +1,381 @@
+//! A policy in a world, event by event.
+//!
+//! Time is cut into epochs. Within one the price stands, so that pages do not depend on each other: each lives through its
+//! own changes and visits, in parallel, and all is integrated exactly between them. At its end the policy learns from all
+//! pages, and the price is found at which the next epoch spends what the budget allows, less what was spent too much before.
+
+use crate::price;
+use crate::score::{PageScore, Score};
+use crate::world::{Pair, World, stream};
+use everfresh::policy::{About, Clairvoyance, Outcome, Policy, Visit};
+use everfresh::{Order, Period, Unit};
+use rand::RngExt;
+use rand_distr::{Distribution, Exp1};
+use rand_xoshiro::SplitMix64;
+use rayon::prelude::*;
+
+/// Under which conditions a policy runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conditions {
+    /// How long, in seconds.
+    pub duration_s: f64,
+    /// The time at the start that does not count, in seconds.
+    pub warmup_s: f64,
+    /// Visits per second and live page; rules that choose their own load do not look.
+    pub budget: f64,
+    /// In which order pages are visited.
+    pub order: Order,
+    /// The seed of changes, phases and failures.
+    pub seed: u64,
+}
+
+/// Is told how far a run is, and may stop it.
+pub trait Watch: Sync {
+    /// After each epoch: the share done. False stops the run.
+    fn goes_on(&self, share: f64) -> bool;
+}
+
+impl<F: Fn(f64) -> bool + Sync> Watch for F {
+    fn goes_on(&self, share: f64) -> bool {
+        self(share)
+    }
+}
+
+/// Pages of which a price is found, and from which is learnt, at most.
+const SAMPLE: usize = 8192;
+const CHUNK: usize = 256;
+/// What was spent too much or too little is made up for within so many epochs.
+const MAKE_UP: f64 = 4.0;
+
+/// Runs a policy; nothing when the watch stopped it.
+pub fn run<P: Policy>(world: &World, policy: &mut P, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
+    let mut cells: Vec<Cell<P::Memory>> = (0..world.pages.len())
+        .into_par_iter()
+        .with_min_len(CHUNK)
+        .map(|index| Cell::new(world, policy, conditions, index))
+        .collect();
+    let hosts = Hosts::of(world);
+    let epochs = epochs(conditions);
+    let mut prices = Prices::new(1.0 / conditions.budget, &hosts);
+    let (mut spent, mut allowed, mut from) = (0.0, 0.0, 0.0);
+    for (number, to) in epochs.iter().copied().enumerate() {
+        if from == conditions.warmup_s {
+            cells.par_iter_mut().for_each(Cell::forget_score);
+        }
+        if learns_at(number) {
+            let sample: Vec<_> = sampled(&cells).map(|cell| (&cell.about, &cell.memory)).collect();
+            policy.learn(&sample);
+        }
+        let live = cells.iter().filter(|cell| cell.born_s < to && cell.dies_s > from && !cell.retired).count() as f64;
+        let budget = live * conditions.budget;
+        if policy.is_priced() {
+            let due = (budget + (allowed - spent) / (MAKE_UP * (to - from))).max(0.2 * budget);
+            prices.meet(policy, &cells, due, live, (from, to));
+        }
+        prices.hold_hosts(policy, &cells, &hosts, (from, to));
+        let scene = Scene { world, policy: &*policy, conditions, prices: &prices };
+        let visits: u64 = cells.par_chunks_mut(CHUNK).map(|chunk| scene.advance(chunk, from, to)).sum();
+        spent += visits as f64;
+        allowed += budget * (to - from);
+        from = to;
+        if !watch.goes_on((number + 1) as f64 / epochs.len() as f64) {
+            return None;
+        }
+    }
+    let events = cells.iter().map(|cell| u64::from(cell.events)).sum();
+    Some(Score { pages: cells.into_iter().map(|cell| cell.score).collect(), events })
+}
+
+/// The ends of the epochs, the end of the warm-up among them: about half the mean period each, 60 to 500 of them.
+fn epochs(conditions: &Conditions) -> Vec<f64> {
+    let Conditions { duration_s, warmup_s, budget, .. } = *conditions;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    let number = (2.0 * duration_s * budget).clamp(60.0, 500.0) as usize;
+    let mut ends: Vec<f64> = (1..=number).map(|n| duration_s * n as f64 / number as f64).collect();
+    if warmup_s > 0.0 {
+        ends.push(warmup_s);
+        ends.sort_by(f64::total_cmp);
+        ends.dedup();
+    }
+    ends
+}
+
+/// Often at first, then whenever a tenth more time has passed.
+fn learns_at(epoch: usize) -> bool {
+    epoch < 10 || epoch.is_multiple_of(epoch / 10)
+}
+
+fn sampled<M>(cells: &[Cell<M>]) -> impl Iterator<Item = &Cell<M>> {
+    cells.iter().step_by(cells.len().div_ceil(SAMPLE).max(1))
+}
+
+/// The pages of every host that has a cap.
+struct Hosts {
+    capped: Vec<(u32, f64, Vec<usize>)>,
+    hosts: usize,
+}
+
+impl Hosts {
+    fn of(world: &World) -> Hosts {
+        let mut capped: Vec<(u32, f64, Vec<usize>)> =
+            world.host_caps.iter().zip(0u32..).map(|(cap, host)| (host, *cap, Vec::new())).collect();
+        for (index, page) in world.pages.iter().enumerate() {
+            if let Some((_, _, pages)) = capped.get_mut(page.host as usize) {
+                pages.push(index);
+            }
+        }
+        capped.retain(|(_, cap, pages)| cap.is_finite() && !pages.is_empty());
+        Hosts { capped, hosts: world.host_caps.len() }
+    }
+}
+
+/// The price, and by which factor a capped host's periods are stretched beyond it.
+struct Prices {
+    price: f64,
+    stretch: Vec<f64>,
+}
+
+impl Prices {
+    fn new(price: f64, hosts: &Hosts) -> Prices {
+        Prices { price, stretch: vec![1.0; hosts.hosts] }
+    }
+
+    fn stretch(&self, host: u32) -> f64 {
+        self.stretch.get(host as usize).copied().unwrap_or(1.0)
+    }
+
+    /// Finds the price at which pages are visited `due` times a second, judged on a sample.
+    fn meet<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], due: f64, live: f64, (from, to): (f64, f64)) {
+        let sample: Vec<_> = sampled(cells).filter(|cell| cell.lives(from, to)).collect();
+        if sample.is_empty() || due <= 0.0 {
+            return;
+        }
+        let scale = live / sample.len() as f64;
+        let demand = |price: f64| {
+            let parts = sample.par_chunks(CHUNK).map(|chunk| {
+                chunk.iter().map(|cell| cell.about.cost / cell.period(policy, price) / self.stretch(cell.host)).sum()
+            });
+            scale * parts.collect::<Vec<f64>>().iter().sum::<f64>()
+        };
+        self.price = price::meeting(due, self.price, demand);
+    }
+
+    /// Slows down the pages of hosts that would get more than their cap.
+    fn hold_hosts<P: Policy>(
+        &mut self,
+        policy: &P,
+        cells: &[Cell<P::Memory>],
+        hosts: &Hosts,
+        (from, to): (f64, f64),
+    ) {
+        for (host, cap, pages) in &hosts.capped {
+            let live = pages.iter().map(|index| &cells[*index]).filter(|cell| cell.lives(from, to));
+            let demand: f64 = live.map(|cell| 1.0 / cell.period(policy, self.price)).sum();
+            self.stretch[*host as usize] = (demand / cap).max(1.0);
+        }
+    }
+}
+
+/// What all pages share within an epoch.
+struct Scene<'a, P> {
+    world: &'a World,
+    policy: &'a P,
+    conditions: &'a Conditions,
+    prices: &'a Prices,
+}
+
+/// A page in a run.
+struct Cell<M> {
+    about: About,
+    host: u32,
+    born_s: f64,
+    dies_s: f64,
+    pair: Pair,
+    memory: M,
+    /// The next visit is due so many periods after the last.
+    factor: f64,
+    /// Where in its turn the last visit came, under random order.
+    place: f64,
+    visited_s: f64,
+    saw_s: f64,
+    /// Up to when the score is integrated.
+    now_s: f64,
+    stale_since_s: Option<f64>,
+    divergence: f64,
+    gathered_utility: f64,
+    retired: bool,
+    events: u32,
+    rng: SplitMix64,
+    score: PageScore,
+}
+
+impl<M> Cell<M> {
+    fn new<P: Policy<Memory = M>>(world: &World, policy: &P, conditions: &Conditions, index: usize) -> Cell<M> {
+        let page = &world.pages[index];
+        let pair = Pair::new(page, conditions.seed, index);
+        let memory = policy.remember(&page.about, pair.fragments());
+        let mut rng = stream(conditions.seed, index, 4);
+        // The first visits are spread over the first period.
+        let factor = if conditions.order == Order::PurelyRandom { Exp1.sample(&mut rng) } else { rng.random() };
+        let score = PageScore { weight: page.about.weight, ..PageScore::default() };
+        Cell {
+            about: page.about,
+            host: page.host,
+            born_s: page.born_s,
+            dies_s: page.dies_s,
+            pair,
+            memory,
+            factor,
+            place: factor,
+            visited_s: page.born_s,
+            saw_s: page.born_s,
+            now_s: page.born_s,
+            stale_since_s: None,
+            divergence: 0.0,
+            gathered_utility: 0.0,
+            retired: false,
+            events: 0,
+            rng,
+            score,
+        }
+    }
+
+    fn forget_score(&mut self) {
+        self.score = PageScore { weight: self.score.weight, ..PageScore::default() };
+    }
+
+    fn lives(&self, from: f64, to: f64) -> bool {
+        self.born_s < to && self.dies_s > from && !self.retired
+    }
+
+    /// In seconds, and at least one.
+    fn period<P: Policy<Memory = M>>(&self, policy: &P, price: f64) -> f64 {
+        policy.period(&self.about, &self.memory, price).seconds().max(1.0)
+    }
+
+    /// Adds the time up to `to` to the score.
+    fn integrate(&mut self, to: f64) {
+        let to = to.min(self.dies_s);
+        let elapsed = to - self.now_s;
+        if elapsed <= 0.0 {
+            return;
+        }
+        self.score.live_s += elapsed;
+        self.score.divergence_s += self.divergence * elapsed;
+        match self.stale_since_s {
+            None => self.score.fresh_s += elapsed,
+            Some(since) => self.score.age_s2 += elapsed * (self.now_s + to - 2.0 * since) / 2.0,
+        }
+        self.now_s = to;
+    }
+
+    fn change(&mut self, clairvoyance: Clairvoyance) {
+        let time = self.pair.next_s();
+        self.pair.change();
+        self.events += 1;
+        let before = self.seen_divergence(clairvoyance);
+        self.divergence = self.pair.divergence();
+        self.stale_since_s = if self.pair.is_fresh() { None } else { self.stale_since_s.or(Some(time)) };
+        // U = t D - area rises by t ΔD at a change, and not between changes.
+        self.gathered_utility += (time - self.saw_s) * (self.seen_divergence(clairvoyance) - before);
+    }
+
+    fn seen_divergence(&self, clairvoyance: Clairvoyance) -> f64 {
+        match clairvoyance {
+            Clairvoyance::None => 0.0,
+            Clairvoyance::Content => self.divergence,
+            Clairvoyance::Whole => f64::from(u8::from(self.stale_since_s.is_some())),
+        }
+    }
+}
+
+impl<P: Policy> Scene<'_, P> {
+    /// Lets pages live through an epoch; the number of visits.
+    fn advance(&self, cells: &mut [Cell<P::Memory>], from: f64, to: f64) -> u64 {
+        cells.iter_mut().filter(|cell| cell.born_s < to && cell.now_s < cell.dies_s.min(to)).fold(0, |sum, cell| {
+            let before = cell.score.visits;
+            self.live(cell, from, to);
+            sum + u64::from(cell.score.visits - before)
+        })
+    }
+
+    fn live(&self, cell: &mut Cell<P::Memory>, from: f64, to: f64) {
+        let clairvoyance = self.policy.clairvoyance();
+        let stretch = self.prices.stretch(cell.host);
+        let mut due = self.due(cell, stretch).max(from);
+        loop {
+            let change = cell.pair.next_s().min(cell.dies_s);
+            let event = change.min(due);
+            if event >= to {
+                cell.integrate(to);
+                return;
+            }
+            cell.integrate(event);
+            if due < change {
+                self.visit(cell, due);
+                due = self.due(cell, stretch);
+            } else if change >= cell.dies_s {
+                // Nobody knows until the next visit, which finds nothing; it is the last.
+                cell.score.visits += u32::from(due.is_finite());
+                cell.retired = true;
+                return;
+            } else {
+                cell.change(clairvoyance);
+                if clairvoyance != Clairvoyance::None
+                    && cell.gathered_utility >= cell.about.threshold(self.prices.price)
+                {
+                    due = change;
+                    self.visit(cell, due);
+                    due = self.due(cell, stretch);
+                }
+            }
+        }
+    }
+
+    /// When the next visit is due; a clairvoyant policy goes when something has happened.
+    fn due(&self, cell: &Cell<P::Memory>, stretch: f64) -> f64 {
+        if self.policy.clairvoyance() != Clairvoyance::None {
+            return f64::INFINITY;
+        }
+        cell.visited_s + cell.period(self.policy, self.prices.price) * stretch * cell.factor
+    }
+
+    fn visit(&self, cell: &mut Cell<P::Memory>, due: f64) {
+        cell.events += 1;
+        cell.score.visits += 1;
+        cell.visited_s = due;
+        self.draw_factor(cell);
+        let failed = self.world.failures > 0.0 && cell.rng.random::<f64>() < self.world.failures;
+        let outcome = if failed {
+            Outcome::Failed
+        } else if cell.pair.is_fresh() {
+            Outcome::Unchanged
+        } else {
+            Outcome::Changed { divergence: cell.divergence, last_change: None }
+        };
+        let elapsed = Period::of((due - cell.saw_s).max(0.0), Unit::Second).unwrap_or(Period::ZERO);
+        let visit = Visit { now_s: due, elapsed, outcome, fragments: cell.pair.fragments() };
+        self.policy.observe(&cell.about, &mut cell.memory, &visit);
+        if !failed {
+            cell.saw_s = due;
+            cell.pair.copy();
+            (cell.divergence, cell.stale_since_s, cell.gathered_utility) = (0.0, None, 0.0);
+        }
+        if self.world.latency_s > 0.0 {
+            let unit: f64 = Exp1.sample(&mut cell.rng);
+            cell.visited_s += self.world.latency_s * unit;
+        }
+    }
+
+    /// How many periods until the next visit: one in fixed order; in random order each period has one visit at a random place.
+    fn draw_factor(&self, cell: &mut Cell<P::Memory>) {
+        cell.factor = match self.conditions.order {
+            Order::Fixed => 1.0,
+            Order::PurelyRandom => Exp1.sample(&mut cell.rng),
+            Order::Random => {
+                let place: f64 = cell.rng.random();
+                1.0 + place - std::mem::replace(&mut cell.place, place)
+            }
+        };
+    }
+}

@@ -1,0 +1,210 @@
+//! Recorded histories from files.
+//!
+//! A trace is a directory: `visits.csv.gz` has a row for every recorded revision (`page, time_unix, content_hash, kind`; other
+//! columns are not looked at), `shingles.csv.zst`, where it is, the fragments that came and went (`page, time_unix, added,
+//! removed`, hexadecimal hashes), `pages.csv.gz` the path of each page, whose folder is its group. Where shingles are asked
+//! for and `visits_text.csv.gz` is there, that is the list of revisions.
+//!
+//! `kind` t is a change of the collector's extraction, not of the page; d, or the hash `-`, a page that is gone; everything
+//! else is a change, mass edits (b) too. A page that comes back was there all the time.
+
+use crate::world::{History, Page, Revision, Source, World};
+use everfresh::policy::About;
+use everfresh::{Rate, Unit};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is wrong with a trace, and where.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read trace: `{}`{}: {fact}", file.display(), line.map_or(String::new(), |line| format!(", line {line}")))]
+pub struct Error {
+    file: PathBuf,
+    line: Option<u64>,
+    fact: String,
+}
+
+/// The part of a trace that is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Window {
+    /// From when on, in Unix seconds; else when half of the pages are there.
+    pub from_unix: Option<f64>,
+    /// Until when; else the last row.
+    pub to_unix: Option<f64>,
+    /// With fragments, so that divergence is a share of the content.
+    pub with_fragments: bool,
+}
+
+/// A trace as a world, and how long it lasts in seconds.
+pub fn load(folder: &Path, window: &Window) -> Result<(World, f64), Error> {
+    let text = folder.join("visits_text.csv.gz");
+    let visits = if window.with_fragments && text.exists() { text } else { folder.join("visits.csv.gz") };
+    let mut rows = revisions(&visits)?;
+    if window.with_fragments {
+        add_fragments(&mut rows, &folder.join("shingles.csv.zst"))?;
+    }
+    let groups = groups(&folder.join("pages.csv.gz"))?;
+    let name = folder.file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy().into_owned());
+    build(name, rows, &groups, window).map_err(|fact| Error { file: folder.to_owned(), line: None, fact })
+}
+
+/// A page's rows: revisions, and when it was gone.
+#[derive(Default)]
+struct Rows {
+    revisions: Vec<Revision>,
+    hashes: HashMap<String, u32>,
+    gone_s: Option<f64>,
+    has_fragments: bool,
+}
+
+type ByPage = Vec<(String, Rows)>;
+
+fn groups(file: &Path) -> Result<HashMap<String, u32>, Error> {
+    let mut numbers = HashMap::new();
+    let mut groups = HashMap::new();
+    if file.exists() {
+        each_row(file, ["page", "path"], |[page, path]| {
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            groups.insert(page.to_owned(), *numbers.entry(folder).or_insert(next));
+            Ok(())
+        })?;
+    }
+    Ok(groups)
+}
+
+/// Rows of one page stand together or not; within a page they must be in order of time.
+fn revisions(file: &Path) -> Result<ByPage, Error> {
+    let mut pages: ByPage = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    each_row(file, ["page", "time_unix", "content_hash", "kind"], |[page, time, hash, kind]| {
+        let time_s = number(time)?;
+        let place = *places.entry(page.to_owned()).or_insert_with(|| {
+            pages.push((page.to_owned(), Rows::default()));
+            pages.len() - 1
+        });
+        let rows = &mut pages[place].1;
+        if let Some(last) = rows.revisions.last().filter(|last| last.time_s > time_s) {
+            return Err(format!("time must not go back, got {time} after {} for page `{page}`", last.time_s));
+        }
+        if hash == "-" || kind == "d" {
+            rows.gone_s = Some(time_s);
+            return Ok(());
+        }
+        rows.gone_s = None;
+        let next = u32::try_from(rows.hashes.len()).unwrap_or(u32::MAX);
+        let content = *rows.hashes.entry(hash.to_owned()).or_insert(next);
+        let is_reset = kind == "t" && !rows.revisions.is_empty();
+        rows.revisions.push(Revision { time_s, content, is_reset, ..Revision::default() });
+        Ok(())
+    })?;
+    pages.retain(|(_, rows)| !rows.revisions.is_empty());
+    Ok(pages)
+}
+
+/// Puts the fragments to their revisions; pages without fragments are left out.
+fn add_fragments(pages: &mut ByPage, file: &Path) -> Result<(), Error> {
+    let places: HashMap<String, usize> = pages.iter().enumerate().map(|(at, (page, _))| (page.clone(), at)).collect();
+    each_row(file, ["page", "time_unix", "added", "removed"], |[page, time, added, removed]| {
+        let Some(rows) = places.get(page).map(|at| &mut pages[*at].1) else { return Ok(()) };
+        let time_s = number(time)?;
+        let first = rows.revisions.partition_point(|revision| revision.time_s < time_s);
+        // A revision that the list of revisions does not have changed nothing that counts there.
+        if let Some(revision) = rows.revisions.get_mut(first).filter(|revision| revision.time_s == time_s) {
+            revision.added = hashes(added)?;
+            revision.removed = hashes(removed)?;
+            rows.has_fragments = true;
+        }
+        Ok(())
+    })?;
+    pages.retain(|(_, rows)| rows.has_fragments);
+    Ok(())
+}
+
+fn build(
+    name: String,
+    rows: ByPage,
+    groups: &HashMap<String, u32>,
+    window: &Window,
+) -> Result<(World, f64), String> {
+    let mut births: Vec<f64> = rows.iter().map(|(_, rows)| rows.revisions[0].time_s).collect();
+    births.sort_by(f64::total_cmp);
+    let Some(middle) = births.get(births.len() / 2) else { return Err("no pages".into()) };
+    let from = window.from_unix.unwrap_or(*middle);
+    let last = rows.iter().flat_map(|(_, rows)| rows.revisions.last()).map(|r| r.time_s).fold(from, f64::max);
+    let to = window.to_unix.unwrap_or(last);
+    if from.is_nan() || to.is_nan() || from >= to {
+        return Err(format!("the window must end after it starts, got {from} to {to}"));
+    }
+    let page = |(name, rows): (String, Rows)| page(rows, groups.get(&name).copied().unwrap_or(0), from, to);
+    let pages: Vec<Page> = rows.into_iter().filter_map(page).collect();
+    if pages.is_empty() {
+        return Err(format!("no page is there between {from} and {to}"));
+    }
+    Ok((World::new(name, pages), to - from))
+}
+
+/// A page, if it is there in the window.
+fn page(mut rows: Rows, group: u32, from: f64, to: f64) -> Option<Page> {
+    for revision in &mut rows.revisions {
+        revision.time_s -= from;
+    }
+    let born_s = rows.revisions[0].time_s.max(0.0);
+    let dies_s = rows.gone_s.map_or(f64::INFINITY, |gone| gone - from);
+    let end = dies_s.min(to - from);
+    if born_s >= end {
+        return None;
+    }
+    let history = History { revisions: rows.revisions, has_fragments: rows.has_fragments };
+    let rate = Rate::per(history.rate_between(born_s, end), Unit::Second).ok()?;
+    let about = About { group, ..About::new(rate) };
+    Some(Page { about, host: group, born_s, dies_s, source: Source::Recorded(Arc::new(history)) })
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|time: &f64| time.is_finite()).ok_or_else(|| format!("`time_unix` must be a number, got `{text}`"))
+}
+
+fn hashes(text: &str) -> Result<Vec<u64>, String> {
+    let one = |word| u64::from_str_radix(word, 16).map_err(|_| format!("a fragment must be hexadecimal, got `{word}`"));
+    let mut all = text.split_ascii_whitespace().map(one).collect::<Result<Vec<u64>, _>>()?;
+    all.sort_unstable();
+    Ok(all)
+}
+
+/// Calls `each` with the wanted columns of every row of a compressed table.
+fn each_row<const N: usize>(
+    file: &Path,
+    wanted: [&str; N],
+    mut each: impl FnMut([&str; N]) -> Result<(), String>,
+) -> Result<(), Error> {
+    let fail = |line: Option<u64>, fact: String| Error { file: file.to_owned(), line, fact };
+    let opened = File::open(file).map_err(|error| fail(None, error.to_string()))?;
+    let plain: Box<dyn Read> = match file.extension().and_then(|extension| extension.to_str()) {
+        Some("zst") => Box::new(zstd_reader(opened).map_err(|error| fail(None, error.to_string()))?),
+        _ => Box::new(flate2::read::MultiGzDecoder::new(opened)),
+    };
+    let mut reader = csv::ReaderBuilder::new().from_reader(plain);
+    let header = reader.headers().map_err(|error| fail(Some(1), error.to_string()))?.clone();
+    let mut places = [0; N];
+    for (place, name) in places.iter_mut().zip(wanted) {
+        let found = header.iter().position(|column| column == name);
+        *place = found.ok_or_else(|| {
+            fail(Some(1), format!("no column `{name}`; there are {}", header.iter().collect::<Vec<_>>().join(", ")))
+        })?;
+    }
+    let mut row = csv::StringRecord::new();
+    while reader.read_record(&mut row).map_err(|error| fail(None, error.to_string()))? {
+        let line = row.position().map(csv::Position::line);
+        each(places.map(|place| row.get(place).unwrap_or_default())).map_err(|fact| fail(line, fact))?;
+    }
+    Ok(())
+}
+
+fn zstd_reader(file: File) -> std::io::Result<impl Read> {
+    let mut decoder = zstd::Decoder::new(file)?;
+    decoder.window_log_max(27)?;
+    Ok(decoder)
+}

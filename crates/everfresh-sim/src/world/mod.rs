@@ -1,0 +1,175 @@
+//! Worlds: pages with sources that change on their own, synthetic or recorded.
+//!
+//! A [`World`] says what there is; a [`Pair`] is one page as it lives through a run: the source with its next change, and the
+//! copy that was last made of it. Every page has its own stream of random numbers, drawn from the seed and its place, so that
+//! a run gives the same bytes on any number of threads.
+
+mod content;
+mod process;
+mod recorded;
+mod synthetic;
+
+pub use content::Layout;
+pub use process::Process;
+pub use recorded::{History, Revision};
+pub use synthetic::{Habit, Rates, Synthetic, Weights};
+
+use content::Content;
+use everfresh::policy::About;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::SplitMix64;
+use recorded::Replay;
+use std::sync::Arc;
+
+/// Pages, and what befalls visits to them.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// What to call it.
+    pub name: String,
+    /// The pages.
+    pub pages: Vec<Page>,
+    /// The most visits per second that a host allows, by its number; hosts beyond the list have no limit.
+    pub host_caps: Vec<f64>,
+    /// The share of visits that fail.
+    pub failures: f64,
+    /// How long a visit takes, on average, in seconds.
+    pub latency_s: f64,
+}
+
+/// A page of a world.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// What policies are told. The rate is the true mean rate; only policies that are told it may look.
+    pub about: About,
+    /// The host, by its number.
+    pub host: u32,
+    /// When the page appears, in seconds from the start of the world.
+    pub born_s: f64,
+    /// When it is gone; infinite for never.
+    pub dies_s: f64,
+    /// How it changes.
+    pub source: Source,
+}
+
+/// How a page changes.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// At random times, all of it.
+    Whole(Process),
+    /// At random times, regions of it (OP08 section 3.3).
+    Regions(Arc<Layout>),
+    /// As it was recorded.
+    Recorded(Arc<History>),
+}
+
+impl World {
+    /// A world of these pages in which every visit succeeds at once.
+    pub fn new(name: impl Into<String>, pages: Vec<Page>) -> World {
+        World { name: name.into(), pages, host_caps: Vec::new(), failures: 0.0, latency_s: 0.0 }
+    }
+}
+
+/// Random numbers for one page: the same for a seed, a page and a purpose, whatever else is drawn.
+pub(crate) fn stream(seed: u64, page: usize, purpose: u64) -> SplitMix64 {
+    let mut mixer = SplitMix64::seed_from_u64(seed ^ purpose.rotate_left(40));
+    let base: u64 = mixer.random();
+    SplitMix64::seed_from_u64(base ^ (page as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+/// A source and the copy last made of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Pair {
+    Whole { process: Process, rng: SplitMix64, next_s: f64, version: [u64; 1], copy: u64 },
+    Regions(Content),
+    Recorded(Replay),
+}
+
+impl Pair {
+    /// The page as it is when it appears, with a copy just made.
+    pub(crate) fn new(page: &Page, seed: u64, index: usize) -> Pair {
+        let mut rng = stream(seed, index, 1);
+        match &page.source {
+            Source::Whole(process) => {
+                let mut process = process.clone();
+                let next_s = process.next_after(page.born_s, &mut rng);
+                let version = [rng.random::<u64>()];
+                Pair::Whole { process, rng, next_s, version, copy: version[0] }
+            }
+            Source::Regions(layout) => Pair::Regions(Content::new(layout, page.born_s, rng)),
+            Source::Recorded(history) => Pair::Recorded(Replay::new(history, page.born_s)),
+        }
+    }
+
+    /// When the source changes next, in seconds; infinite for never.
+    pub(crate) fn next_s(&self) -> f64 {
+        match self {
+            Pair::Whole { next_s, .. } => *next_s,
+            Pair::Regions(content) => content.next_s(),
+            Pair::Recorded(replay) => replay.next_s(),
+        }
+    }
+
+    /// Lets that change happen.
+    pub(crate) fn change(&mut self) {
+        match self {
+            Pair::Whole { process, rng, next_s, version, .. } => {
+                *next_s = process.next_after(*next_s, rng);
+                version[0] = version[0].wrapping_add(1);
+            }
+            Pair::Regions(content) => content.change(),
+            Pair::Recorded(replay) => replay.change(),
+        }
+    }
+
+    /// Makes a copy of the source as it is.
+    pub(crate) fn copy(&mut self) {
+        match self {
+            Pair::Whole { version, copy, .. } => *copy = version[0],
+            Pair::Regions(content) => content.copy(),
+            Pair::Recorded(replay) => replay.copy(),
+        }
+    }
+
+    /// How far the copy is from the source: 0 when they are equal, at most 1.
+    pub(crate) fn divergence(&self) -> f64 {
+        match self {
+            Pair::Whole { version, copy, .. } => f64::from(u8::from(version[0] != *copy)),
+            Pair::Regions(content) => content.divergence(),
+            Pair::Recorded(replay) => replay.divergence(),
+        }
+    }
+
+    /// Are copy and source equal?
+    pub(crate) fn is_fresh(&self) -> bool {
+        match self {
+            Pair::Recorded(replay) => replay.is_fresh(),
+            other => other.divergence() == 0.0,
+        }
+    }
+
+    /// The fragments of the source, as sorted hashes.
+    pub(crate) fn fragments(&self) -> &[u64] {
+        match self {
+            Pair::Whole { version, .. } => version,
+            Pair::Regions(content) => content.fragments(),
+            Pair::Recorded(replay) => replay.fragments(),
+        }
+    }
+}
+
+/// The Jaccard distance of two sorted sets (OP08 equation 3); two empty sets are equal.
+pub(crate) fn jaccard_distance(a: &[u64], b: &[u64]) -> f64 {
+    let (mut i, mut j, mut both) = (0, 0, 0usize);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            std::cmp::Ordering::Less => i += 1,
+            std::cmp::Ordering::Greater => j += 1,
+            std::cmp::Ordering::Equal => {
+                (i, j) = (i + 1, j + 1);
+                both += 1;
+            }
+        }
+    }
+    let either = a.len() + b.len() - both;
+    if either == 0 { 0.0 } else { 1.0 - both as f64 / either as f64 }
+}

@@ -1,0 +1,119 @@
+use super::jaccard_distance;
+use std::sync::Arc;
+
+/// What a page was, revision by revision.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    /// In order of time.
+    pub revisions: Vec<Revision>,
+    /// Are the fragments of the revisions known? Else a change is a change of everything.
+    pub has_fragments: bool,
+}
+
+/// A revision: from when on, which content, and how its fragments differ from those before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Revision {
+    /// From when on, in seconds from the start of the world.
+    pub time_s: f64,
+    /// Equal contents have equal numbers; a page may return to an older one.
+    pub content: u32,
+    /// Hashes of fragments that are new, sorted.
+    pub added: Vec<u64>,
+    /// Hashes of fragments that are no more, sorted.
+    pub removed: Vec<u64>,
+    /// Not the page changed but the way it was looked at: a copy that was equal is equal still.
+    pub is_reset: bool,
+}
+
+impl History {
+    /// Changes per second between two times: revisions whose content differs from the one before.
+    pub fn rate_between(&self, from_s: f64, to_s: f64) -> f64 {
+        let changes = self.revisions.windows(2).filter(|pair| {
+            let in_time = pair[1].time_s > from_s && pair[1].time_s <= to_s;
+            in_time && pair[0].content != pair[1].content && !pair[1].is_reset
+        });
+        changes.count() as f64 / (to_s - from_s)
+    }
+}
+
+fn take_in(fragments: &mut Vec<u64>, revision: &Revision, has_fragments: bool) {
+    if !has_fragments {
+        *fragments = vec![u64::from(revision.content)];
+        return;
+    }
+    if !revision.removed.is_empty() {
+        fragments.retain(|fragment| revision.removed.binary_search(fragment).is_err());
+    }
+    if !revision.added.is_empty() {
+        fragments.extend(&revision.added);
+        fragments.sort_unstable();
+        fragments.dedup();
+    }
+}
+
+/// A recorded page as it is replayed, and its copy.
+#[derive(Clone, Debug)]
+pub(crate) struct Replay {
+    history: Arc<History>,
+    /// The revision that is there now.
+    at: usize,
+    copied: u32,
+    now: Vec<u64>,
+    copy: Vec<u64>,
+}
+
+impl Replay {
+    /// The page at a time, with a copy just made; before its first revision it is as that.
+    pub(crate) fn new(history: &Arc<History>, time_s: f64) -> Replay {
+        let history = Arc::clone(history);
+        let mut replay = Replay { history, at: 0, copied: 0, now: Vec::new(), copy: Vec::new() };
+        replay.enter();
+        while replay.next_s() <= time_s {
+            replay.change();
+        }
+        replay.copy();
+        replay
+    }
+
+    pub(crate) fn next_s(&self) -> f64 {
+        self.history.revisions.get(self.at + 1).map_or(f64::INFINITY, |revision| revision.time_s)
+    }
+
+    pub(crate) fn change(&mut self) {
+        self.at += 1;
+        self.enter();
+    }
+
+    /// Takes in what the revision added and removed.
+    fn enter(&mut self) {
+        let Some(revision) = self.history.revisions.get(self.at) else { return };
+        if revision.is_reset && self.at > 0 {
+            if self.copied == self.history.revisions[self.at - 1].content {
+                self.copied = revision.content;
+            }
+            take_in(&mut self.copy, revision, self.history.has_fragments);
+        }
+        take_in(&mut self.now, revision, self.history.has_fragments);
+    }
+
+    fn content(&self) -> u32 {
+        self.history.revisions.get(self.at).map_or(0, |revision| revision.content)
+    }
+
+    pub(crate) fn copy(&mut self) {
+        self.copied = self.content();
+        self.copy.clone_from(&self.now);
+    }
+
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.content() == self.copied
+    }
+
+    pub(crate) fn divergence(&self) -> f64 {
+        jaccard_distance(&self.now, &self.copy)
+    }
+
+    pub(crate) fn fragments(&self) -> &[u64] {
+        &self.now
+    }
+}

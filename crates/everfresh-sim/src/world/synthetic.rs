@@ -1,0 +1,185 @@
+use super::{Layout, Page, Process, Source, World, stream};
+use everfresh::policy::About;
+use everfresh::{Rate, Unit};
+use rand::RngExt;
+use rand_distr::{Distribution, Gamma, LogNormal};
+use rand_xoshiro::SplitMix64;
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+/// How rates differ between pages; all have about one change in ten days in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rates {
+    /// All alike.
+    Constant,
+    /// CGM99 section 5.1, with shape 0.5.
+    Gamma,
+    /// Of standard deviation 2 in the logarithm.
+    Lognormal,
+    /// Anything from one change in three years to ten a day.
+    LogUniform,
+    /// CGM03 table VII: mean intervals of 1, 7, 30, 120 and 365 days.
+    FiveClasses,
+}
+
+/// How weights differ between pages; their mean is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weights {
+    /// All alike.
+    Uniform,
+    /// By rank, drawn at random: `1/rank`.
+    Zipf,
+    /// By rank, pages that change often first.
+    ZipfByRate,
+}
+
+/// How pages of a synthetic world change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Habit {
+    /// Poisson.
+    Poisson,
+    /// In bursts.
+    Bursty,
+    /// By the hour of the day and the day of the week.
+    Periodic,
+    /// At rates that change.
+    Drifting,
+    /// Poisson, with pages that appear and vanish.
+    Mortal,
+    /// In regions (OP08).
+    Regions,
+}
+
+/// A synthetic world, described.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Synthetic {
+    /// How many pages.
+    pub pages: usize,
+    /// How rates differ.
+    pub rates: Rates,
+    /// How weights differ.
+    pub weights: Weights,
+    /// How pages change.
+    pub habit: Habit,
+    /// How long the world lasts, in seconds: what births and deaths go by.
+    pub duration_s: f64,
+    /// The seed of everything.
+    pub seed: u64,
+}
+
+const DAY: f64 = 86_400.0;
+
+impl Rates {
+    /// A rate per second.
+    fn draw(self, rng: &mut SplitMix64) -> f64 {
+        let per_day = match self {
+            Rates::Constant => 0.1,
+            Rates::Gamma => Gamma::new(0.5, 0.2).map_or(0.1, |gamma| gamma.sample(rng)),
+            Rates::Lognormal => LogNormal::new(0.1f64.ln(), 2.0).map_or(0.1, |normal| normal.sample(rng)),
+            Rates::LogUniform => 1e-3 * 1e4f64.powf(rng.random()),
+            Rates::FiveClasses => {
+                let share: f64 = rng.random();
+                // The shares of CGM03 figure 17, overall.
+                match share {
+                    s if s < 0.23 => 1.0,
+                    s if s < 0.38 => 1.0 / 7.0,
+                    s if s < 0.54 => 1.0 / 30.0,
+                    s if s < 0.70 => 1.0 / 120.0,
+                    _ => 1.0 / 365.0,
+                }
+            }
+        };
+        // Beyond a change a second there is nothing to keep fresh.
+        per_day.clamp(1e-9, DAY) / DAY
+    }
+}
+
+impl Synthetic {
+    /// Makes the world.
+    pub fn build(&self) -> World {
+        let mut pages: Vec<Page> = (0..self.pages).map(|index| self.page(index)).collect();
+        self.weigh(&mut pages);
+        let name = format!("{:?} {:?}", self.rates, self.habit).to_lowercase();
+        World::new(name, pages)
+    }
+
+    fn page(&self, index: usize) -> Page {
+        let mut rng = stream(self.seed, index, 2);
+        let rate = self.rates.draw(&mut rng);
+        let (born_s, dies_s) = self.life(&mut rng);
+        let source = self.source(rate, &mut rng);
+        let rate = match &source {
+            Source::Regions(layout) => layout.rate(),
+            _ => rate,
+        };
+        let about = About::new(Rate::per(rate, Unit::Second).unwrap_or(Rate::STATIC));
+        Page { about, host: 0, born_s, dies_s, source }
+    }
+
+    fn life(&self, rng: &mut SplitMix64) -> (f64, f64) {
+        if self.habit != Habit::Mortal {
+            return (0.0, f64::INFINITY);
+        }
+        // Half the pages are there from the start; a page lives for half the world's time on average.
+        let born = (rng.random::<f64>() * 2.0 - 1.0).max(0.0) * self.duration_s;
+        let life = -rng.random::<f64>().ln() * self.duration_s / 2.0;
+        (born, born + life)
+    }
+
+    fn source(&self, rate: f64, rng: &mut SplitMix64) -> Source {
+        let process = match self.habit {
+            Habit::Poisson | Habit::Mortal => Process::Poisson { rate },
+            Habit::Bursty => Process::Bursty {
+                // A tenth of the time busy, with nine tenths of the changes; a burst is about five changes.
+                busy: 9.0 * rate,
+                quiet: rate / 9.0,
+                tire: 9.0 * rate / 5.0,
+                wake: rate / 5.0,
+                is_busy: false,
+                until_s: f64::NAN,
+            },
+            Habit::Periodic => {
+                let cycle_s = if rng.random::<bool>() { DAY } else { 7.0 * DAY };
+                Process::Periodic { rate, depth: 0.9, cycle_s, phase: TAU * rng.random::<f64>() }
+            }
+            Habit::Drifting => Process::Drifting {
+                middle: rate,
+                sigma: 1.5,
+                breaks: 1.0 / (120.0 * DAY),
+                rate,
+                until_s: f64::NAN,
+            },
+            Habit::Regions => return Source::Regions(Arc::new(layout(rate, rng))),
+        };
+        Source::Whole(process)
+    }
+
+    fn weigh(&self, pages: &mut [Page]) {
+        if self.weights == Weights::Uniform || pages.is_empty() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..pages.len()).collect();
+        if self.weights == Weights::ZipfByRate {
+            order.sort_by(|a, b| pages[*b].about.rate.per_second().total_cmp(&pages[*a].about.rate.per_second()));
+        } else {
+            order.sort_by_cached_key(|index| stream(self.seed, *index, 3).random::<u64>());
+        }
+        let whole: f64 = (1..=pages.len()).map(|rank| 1.0 / rank as f64).sum();
+        for (rank, index) in order.into_iter().enumerate() {
+            pages[index].about.weight = pages.len() as f64 / whole / (rank + 1) as f64;
+        }
+    }
+}
+
+/// A page of OP08's kinds: a third static but for a corner, a third mostly churn, a third a list that scrolls.
+fn layout(rate: f64, rng: &mut SplitMix64) -> Layout {
+    let kind: f64 = rng.random();
+    let base = Layout { fixed: 24, churn_rate: 4.0 * rate, scroll_rate: rate, ..Layout::default() };
+    if kind < 1.0 / 3.0 {
+        Layout { churn: 4, ..base }
+    } else if kind < 2.0 / 3.0 {
+        Layout { fixed: 8, churn: 24, ..base }
+    } else {
+        Layout { fixed: 8, churn: 2, items: [5, 10, 20][rng.random_range(0..3)], item: 2, ..base }
+    }
+}

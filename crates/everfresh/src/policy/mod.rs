@@ -1,0 +1,140 @@
+//! Policies: when a page is to be visited again, given what its own visits have shown.
+//!
+//! A [`Policy`] keeps a small *memory* of every page, takes in what a visit saw, and says after which time the next visit
+//! is due at a *price*. It does not know the clock, other pages, or the truth: whoever runs it (a scheduler, a laboratory)
+//! finds the price at which all pages together spend the budget. A rule that chooses its own load does not look at the price.
+//!
+//! | policy | period | from |
+//! | --- | --- | --- |
+//! | [`Uniform`] | the price itself | CGM03 section 5 |
+//! | [`Proportional`] | price/λ, λ given | CGM03 section 5 |
+//! | [`Known`] | where `w U(t) = price c` under the true curve | CGM03, OP08, RN15: the optimum |
+//! | [`Posterior`] | the same under what is believed of the rate | this project |
+//! | [`peers`] | multiplicative and fixed rules | other crawlers, with their defaults |
+//!
+//! Uniform is the policy whose period *is* the price: everything that can spend a budget does it by the same search.
+
+pub mod checks;
+mod known;
+pub mod peers;
+mod posterior;
+
+pub use known::{Known, Proportional, Uniform};
+pub use posterior::{Aim, Posterior};
+
+use crate::units::{Period, Rate};
+
+/// What is known of a page before any visit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct About {
+    /// Importance, or benefit per second.
+    pub weight: f64,
+    /// What one visit costs.
+    pub cost: f64,
+    /// The group of pages that it is learnt with.
+    pub group: u32,
+    /// λ, for the policies that are told ([`Known`], [`Proportional`]); nobody else may look.
+    pub rate: Rate,
+}
+
+impl About {
+    /// A page of weight and cost 1.
+    pub const fn new(rate: Rate) -> About {
+        About { weight: 1.0, cost: 1.0, group: 0, rate }
+    }
+
+    /// The utility that makes a visit worth its price: `price c / w`.
+    pub fn threshold(&self, price: f64) -> f64 {
+        price * self.cost / self.weight
+    }
+}
+
+/// What a visit found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// The content that the copy has.
+    Unchanged,
+    /// Other content, so far from the copy (0 to 1; 1 where only equality is known).
+    Changed {
+        /// The divergence of the copy from what was found.
+        divergence: f64,
+        /// How long ago the source says it changed, where it says so.
+        last_change: Option<Period>,
+    },
+    /// Nothing is there any more.
+    Gone,
+    /// Nothing could be seen.
+    Failed,
+}
+
+/// A visit, as the policy of its page is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit<'a> {
+    /// When, in seconds from any fixed start.
+    pub now_s: f64,
+    /// The time since the last visit that saw the page; for the first one since the copy was made.
+    pub elapsed: Period,
+    /// What was found.
+    pub outcome: Outcome,
+    /// The content's fragments as sorted hashes; one for the whole where nothing finer is known.
+    pub fragments: &'a [u64],
+}
+
+impl Visit<'_> {
+    /// Did the visit see the page?
+    pub const fn saw(&self) -> bool {
+        matches!(self.outcome, Outcome::Unchanged | Outcome::Changed { .. })
+    }
+
+    /// Did the visit see other content?
+    pub const fn changed(&self) -> bool {
+        matches!(self.outcome, Outcome::Changed { .. })
+    }
+
+    /// How far the copy was from what was found.
+    pub const fn divergence(&self) -> f64 {
+        match self.outcome {
+            Outcome::Changed { divergence, .. } => divergence,
+            _ => 0.0,
+        }
+    }
+}
+
+/// When to look again.
+pub trait Policy: Sync {
+    /// What is kept of a page between visits.
+    type Memory: Clone + Send + Sync;
+
+    /// The memory of a page that was just copied for the first time.
+    fn remember(&self, about: &About, fragments: &[u64]) -> Self::Memory;
+
+    /// Takes in what a visit saw.
+    fn observe(&self, about: &About, memory: &mut Self::Memory, visit: &Visit<'_>);
+
+    /// The time after the last visit at which the next is due, at a price. Non-decreasing in the price.
+    fn period(&self, about: &About, memory: &Self::Memory, price: f64) -> Period;
+
+    /// Learns from all pages together: priors and shared habits. Called now and then, between visits.
+    fn learn(&mut self, _pages: &[(&About, &Self::Memory)]) {}
+
+    /// Does it obey a price? Rules that choose their own load do not.
+    fn is_priced(&self) -> bool {
+        true
+    }
+
+    /// What it sees of the truth between visits, if anything: only the unreachable bounds of OP08 section 3.4 do.
+    fn clairvoyance(&self) -> Clairvoyance {
+        Clairvoyance::None
+    }
+}
+
+/// How a policy that cannot exist is told of changes as they happen (OP08 section 3.4, "dynamic").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clairvoyance {
+    /// Not at all: it learns from its visits.
+    None,
+    /// It visits when the utility really gathered, `t D(t) - area(t)` of the true divergence, reaches the price.
+    Content,
+    /// The same with a divergence of 0 or 1: has anything changed?
+    Whole,
+}

@@ -3,10 +3,9 @@
 use crate::engine::{Conditions, Watch, run};
 use crate::score::Score;
 use crate::world::World;
-use everfresh::estimate::{Habits, Prior};
 use everfresh::policy::peers::{Fixed, Held, Heritrix, Miniflux, NutchAdaptive, StormCrawler};
 use everfresh::policy::{Aim, Known, Posterior, Proportional, Uniform};
-use everfresh::{Objective, Period, Rate, Unit};
+use everfresh::Objective;
 
 /// A policy that can be run by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,46 +80,36 @@ impl Entrant {
     /// Runs it: peers at the load they choose, all others at the budget.
     pub fn run(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
         match self {
-            E::Uniform => run(world, &mut Uniform, conditions, watch),
-            E::Proportional => run(world, &mut Proportional, conditions, watch),
-            E::Optimal => run(world, &mut Known(Objective::Freshness), conditions, watch),
-            E::OptimalAge => run(world, &mut Known(Objective::Age), conditions, watch),
-            E::OptimalHarmonic => run(world, &mut Known(Objective::Harmonic), conditions, watch),
-            E::Posterior => run(world, &mut ours(Aim::Freshness, conditions), conditions, watch),
-            E::Harmonic => run(world, &mut ours(Aim::Harmonic, conditions), conditions, watch),
-            E::Content => run(world, &mut ours(Aim::Content, conditions), conditions, watch),
-            E::Nutch => run(world, &mut Fixed::NUTCH, conditions, watch),
-            E::NutchAdaptive => run(world, &mut NutchAdaptive, conditions, watch),
-            E::StormCrawler => run(world, &mut StormCrawler::DEFAULT, conditions, watch),
-            E::NewsCrawl => run(world, &mut StormCrawler::NEWS, conditions, watch),
-            E::Heritrix => run(world, &mut Heritrix, conditions, watch),
-            E::Changedetection => run(world, &mut Fixed::CHANGEDETECTION, conditions, watch),
-            E::Miniflux => run(world, &mut Miniflux, conditions, watch),
+            E::Uniform => run(world, Uniform, conditions, watch),
+            E::Proportional => run(world, Proportional, conditions, watch),
+            E::Optimal => run(world, Known(Objective::Freshness), conditions, watch),
+            E::OptimalAge => run(world, Known(Objective::Age), conditions, watch),
+            E::OptimalHarmonic => run(world, Known(Objective::Harmonic), conditions, watch),
+            E::Posterior => run(world, Posterior::new(Aim::Freshness), conditions, watch),
+            E::Harmonic => run(world, Posterior::new(Aim::Harmonic), conditions, watch),
+            E::Content => run(world, Posterior::new(Aim::Content), conditions, watch),
+            E::Nutch => run(world, Fixed::NUTCH, conditions, watch),
+            E::NutchAdaptive => run(world, NutchAdaptive, conditions, watch),
+            E::StormCrawler => run(world, StormCrawler::DEFAULT, conditions, watch),
+            E::NewsCrawl => run(world, StormCrawler::NEWS, conditions, watch),
+            E::Heritrix => run(world, Heritrix, conditions, watch),
+            E::Changedetection => run(world, Fixed::CHANGEDETECTION, conditions, watch),
+            E::Miniflux => run(world, Miniflux, conditions, watch),
         }
     }
 
     /// Runs a rule that chooses its own load held to the budget: all its intervals times the same factor.
     pub fn run_held(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
         match self {
-            E::Nutch => run(world, &mut Held(Fixed::NUTCH), conditions, watch),
-            E::NutchAdaptive => run(world, &mut Held(NutchAdaptive), conditions, watch),
-            E::StormCrawler => run(world, &mut Held(StormCrawler::DEFAULT), conditions, watch),
-            E::NewsCrawl => run(world, &mut Held(StormCrawler::NEWS), conditions, watch),
-            E::Heritrix => run(world, &mut Held(Heritrix), conditions, watch),
-            E::Changedetection => run(world, &mut Held(Fixed::CHANGEDETECTION), conditions, watch),
-            E::Miniflux => run(world, &mut Held(Miniflux), conditions, watch),
+            E::Nutch => run(world, Held(Fixed::NUTCH), conditions, watch),
+            E::NutchAdaptive => run(world, Held(NutchAdaptive), conditions, watch),
+            E::StormCrawler => run(world, Held(StormCrawler::DEFAULT), conditions, watch),
+            E::NewsCrawl => run(world, Held(StormCrawler::NEWS), conditions, watch),
+            E::Heritrix => run(world, Held(Heritrix), conditions, watch),
+            E::Changedetection => run(world, Held(Fixed::CHANGEDETECTION), conditions, watch),
+            E::Miniflux => run(world, Held(Miniflux), conditions, watch),
             other => other.run(world, conditions, watch),
         }
     }
 }
 
-/// Before anything is known: a change about as often as there is a visit, give or take decades.
-fn ours(aim: Aim, conditions: &Conditions) -> Posterior {
-    let rate = Rate::per(conditions.budget, Unit::Second).unwrap_or(Rate::STATIC);
-    let base = Prior::new(0.5, rate).or_else(|_| Prior::new(0.5, ONCE_A_MONTH)).unwrap_or_else(|_| unreachable());
-    let half_life: f64 = std::env::var("HL").map_or(180.0, |v| v.parse().unwrap());
-    let dispersion: f64 = std::env::var("DI").map_or(2.0, |v| v.parse().unwrap());
-    Posterior::new(aim, base, Habits::new(Period::of(half_life, Unit::Day).unwrap(), dispersion).unwrap())
-}
-const ONCE_A_MONTH: Rate = Rate::STATIC;
-fn unreachable() -> Prior { panic!() }

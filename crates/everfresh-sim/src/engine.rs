@@ -48,11 +48,11 @@ const CHUNK: usize = 256;
 const MAKE_UP: f64 = 4.0;
 
 /// Runs a policy; nothing when the watch stopped it.
-pub fn run<P: Policy>(world: &World, policy: &mut P, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
+pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
     let mut cells: Vec<Cell<P::Memory>> = (0..world.pages.len())
         .into_par_iter()
         .with_min_len(CHUNK)
-        .map(|index| Cell::new(world, policy, conditions, index))
+        .map(|index| Cell::new(world, &policy, conditions, index))
         .collect();
     let hosts = Hosts::of(world);
     let epochs = epochs(conditions);
@@ -70,10 +70,10 @@ pub fn run<P: Policy>(world: &World, policy: &mut P, conditions: &Conditions, wa
         let budget = live * conditions.budget;
         if policy.is_priced() {
             let due = (budget + (allowed - spent) / (MAKE_UP * (to - from))).max(0.2 * budget);
-            prices.meet(policy, &cells, due, live, (from, to));
+            prices.meet(&policy, &cells, due, live, (from, to));
         }
-        prices.hold_hosts(policy, &cells, &hosts, (from, to));
-        let scene = Scene { world, policy: &*policy, conditions, prices: &prices };
+        prices.hold_hosts(&policy, &cells, &hosts, (from, to));
+        let scene = Scene { world, policy: &policy, conditions, prices: &prices };
         let visits: u64 = cells.par_chunks_mut(CHUNK).map(|chunk| scene.advance(chunk, from, to)).sum();
         spent += visits as f64;
         allowed += budget * (to - from);
@@ -302,7 +302,11 @@ impl<P: Policy> Scene<'_, P> {
     fn live(&self, cell: &mut Cell<P::Memory>, from: f64, to: f64) {
         let clairvoyance = self.policy.clairvoyance();
         let stretch = self.prices.stretch(cell.host);
-        let mut due = self.due(cell, stretch).max(from);
+        let mut due = self.due(cell, stretch);
+        if due < from {
+            // Cheaper visits make many pages due at once: a crawler takes them one after the other.
+            due = from + cell.rng.random::<f64>() * (to - from);
+        }
         loop {
             let change = cell.pair.next_s().min(cell.dies_s);
             let event = change.min(due);

@@ -27,6 +27,10 @@ impl Habits {
         Ok(Habits { half_life: half_life.seconds(), dispersion })
     }
 
+    pub(crate) const fn raw(half_life: f64, dispersion: f64) -> Habits {
+        Habits { half_life, dispersion }
+    }
+
     /// Poisson changes at a rate that stays.
     pub const STEADY: Habits = Habits { half_life: f64::INFINITY, dispersion: 1.0 };
 

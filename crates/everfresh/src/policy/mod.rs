@@ -20,8 +20,9 @@ pub mod peers;
 mod posterior;
 
 pub use known::{Known, Proportional, Uniform};
-pub use posterior::{Aim, Posterior};
+pub use posterior::{Aim, Posterior, Watched};
 
+use crate::estimate::Observation;
 use crate::units::{Period, Rate};
 
 /// What is known of a page before any visit.
@@ -89,6 +90,16 @@ impl Visit<'_> {
     /// Did the visit see other content?
     pub const fn changed(&self) -> bool {
         matches!(self.outcome, Outcome::Changed { .. })
+    }
+
+    /// What it tells of the page's rate, unless it tells nothing.
+    pub fn observation(&self) -> Option<Observation> {
+        match self.outcome {
+            Outcome::Changed { last_change: Some(since), .. } => Observation::last_change(self.elapsed, since).ok(),
+            Outcome::Changed { .. } => Observation::changed(self.elapsed).ok(),
+            Outcome::Unchanged => Observation::unchanged(self.elapsed).ok(),
+            Outcome::Gone | Outcome::Failed => None,
+        }
     }
 
     /// How far the copy was from what was found.

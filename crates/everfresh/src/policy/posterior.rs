@@ -1,6 +1,6 @@
 use super::{About, Outcome, Policy, Visit};
 use crate::curve::{Age, DivergenceCurve, Lomax};
-use crate::estimate::{Estimator, Evidence, Habits, Hierarchy, Observation, PageState, Prior};
+use crate::estimate::{Estimator, Gamma, Habits, Hierarchy, Observation, PageState, Population, Prior};
 use crate::numeric::{Evaluation, solve};
 use crate::units::Period;
 
@@ -20,111 +20,186 @@ pub enum Aim {
 /// The law under what is believed of every page: a gamma posterior of its rate, from a prior learnt over its group.
 ///
 /// Not knowing a rate is priced by the same law: the predictive curve is [`Lomax`]. A page that was quiet so far keeps some
-/// doubt, so that it is visited again; evidence fades with a half-life, and counts less where changes come in bursts.
+/// doubt, so that it is visited again.
 ///
 /// * freshness: `w U(t) = price c` with U of the Lomax curve;
 /// * harmonic: `D' = E(1 - e^-λt)/t`, so that the utility is the area under the Lomax curve;
 /// * age: the curve of the mean rate;
 /// * content: the Lomax curve times the mean divergence of this page's changes, shrunk to that of its group.
+///
+/// How fast evidence fades, and how much less than a Poisson count it says where changes come in bursts, is learnt too: a
+/// panel of every eighth page is followed under all [`Habits`] on trial, and those that foresaw the panel's visits best count
+/// for all pages.
 #[derive(Clone, Debug)]
 pub struct Posterior {
     aim: Aim,
     base: Prior,
-    habits: Habits,
+    trials: Vec<Trial>,
+    /// Which of the habits on trial count.
+    chosen: usize,
     hierarchy: Hierarchy,
     depth: Depth,
 }
 
+/// Habits on trial, and the prior that goes with them.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    habits: Habits,
+    prior: Prior,
+}
+
 /// What [`Posterior`] remembers of a page.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Believed {
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Watched {
     state: PageState,
     depth: Depth,
     failures: u8,
+    /// A page of the panel, under each of the habits on trial.
+    panel: Option<Box<[Panelist]>>,
 }
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Panelist {
+    state: PageState,
+    /// The sum of `-ln P` of what its visits saw.
+    surprise: f32,
+}
+
+/// One page in so many is on the panel.
+const PANEL: u64 = 8;
+
+/// The habits on trial: evidence that counts half after so many days, and so much less than it seems.
+const HALF_LIVES: [f64; 3] = [f64::INFINITY, 360.0, 90.0];
+const DISPERSIONS: [f64; 4] = [2.0, 1.0, 4.0, 8.0];
+
+/// So much better must habits foresee than those that counted before, in nats.
+const CONVINCED: f64 = 3.0;
 
 /// The mean divergence that a visit finds when it finds a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Depth {
-    sum: f32,
-    changes: f32,
+pub(super) struct Depth {
+    pub(super) sum: f32,
+    pub(super) changes: f32,
 }
 
 /// A group's mean depth counts as so many changes of the page.
 const DEPTH_PRIOR: f32 = 2.0;
 
 impl Depth {
-    fn mean_towards(self, group: Depth) -> f64 {
+    pub(super) fn add(&mut self, outcome: Outcome) {
+        if let Outcome::Changed { divergence, .. } = outcome {
+            #[expect(clippy::cast_possible_truncation, reason = "a share needs few digits")]
+            let divergence = divergence as f32;
+            self.sum += divergence;
+            self.changes += 1.0;
+        }
+    }
+
+    pub(super) fn mean_towards(self, group: Depth) -> f64 {
         let shared = if group.changes > 0.0 { group.sum / group.changes } else { 1.0 };
         f64::from((self.sum + DEPTH_PRIOR * shared) / (self.changes + DEPTH_PRIOR))
     }
 }
 
+/// Once a month, but nobody knows: the prior before anything was seen.
+const BASE: Prior = Prior::raw(0.5, 0.5 * 30.0 * 86_400.0);
+
 impl Posterior {
-    /// A policy that starts from the prior `base` for all pages and learns better ones.
-    pub const fn new(aim: Aim, base: Prior, habits: Habits) -> Posterior {
+    /// A policy that knows nothing yet.
+    pub fn new(aim: Aim) -> Posterior {
+        let on_trial = HALF_LIVES.iter().flat_map(|days| DISPERSIONS.map(|dispersion| (days * 86_400.0, dispersion)));
+        let trials = on_trial.map(|(half_life_s, dispersion)| Trial { habits: Habits::raw(half_life_s, dispersion), prior: BASE });
         let nothing = Depth { sum: 0.0, changes: 0.0 };
-        Posterior { aim, base, habits, hierarchy: Hierarchy::new(base), depth: nothing }
+        Posterior { aim, base: BASE, trials: trials.collect(), chosen: 0, hierarchy: Hierarchy::new(BASE), depth: nothing }
     }
 
-    fn curve(&self, about: &About, memory: &Believed) -> Option<Lomax> {
-        let prior = self.hierarchy.prior(about.group as usize);
-        memory.state.posterior(prior, &self.habits).curve().ok()
+    /// The habits that foresaw best so far.
+    pub fn habits(&self) -> Habits {
+        self.trials[self.chosen].habits
+    }
+
+    fn posterior(&self, about: &About, memory: &Watched) -> Gamma {
+        memory.state.posterior(self.hierarchy.prior(about.group as usize), &self.habits())
+    }
+
+    fn try_habits(&self, panel: &mut [Panelist], observation: &Observation) {
+        for (trial, page) in self.trials.iter().zip(panel) {
+            let changed = page.state.posterior(trial.prior, &trial.habits).change_probability(observation.elapsed());
+            let foreseen = if observation.has_changed() { changed } else { 1.0 - changed };
+            #[expect(clippy::cast_possible_truncation, reason = "seven digits of surprise suffice")]
+            let surprise = -foreseen.max(1e-12).ln() as f32;
+            page.surprise += surprise;
+            page.state.observe(&trial.prior, &trial.habits, observation);
+        }
+    }
+
+    /// Which habits foresaw best, and the priors that go with each.
+    fn judge(&mut self, pages: &[(&About, &Watched)]) {
+        let panel: Vec<&[Panelist]> = pages.iter().filter_map(|(_, memory)| memory.panel.as_deref()).collect();
+        let mut surprises = vec![0.0; self.trials.len()];
+        for (number, trial) in self.trials.iter_mut().enumerate() {
+            let mut population = Population::new();
+            for page in &panel {
+                population.add(page[number].state.evidence().scaled(1.0 / trial.habits.dispersion()));
+                surprises[number] += f64::from(page[number].surprise);
+            }
+            trial.prior = population.learn(self.base, 1.0);
+        }
+        let best = (0..surprises.len()).min_by(|a, b| surprises[*a].total_cmp(&surprises[*b])).unwrap_or(0);
+        if surprises[best] + CONVINCED < surprises[self.chosen] {
+            self.chosen = best;
+        }
     }
 }
 
 impl Policy for Posterior {
-    type Memory = Believed;
+    type Memory = Watched;
 
-    fn remember(&self, _: &About, _: &[u64]) -> Believed {
-        Believed::default()
+    fn remember(&self, _: &About, fragments: &[u64]) -> Watched {
+        // Which pages are on the panel is a matter of chance, but always the same.
+        let lot = fragments.iter().fold(0u64, |mix, hash| mix.rotate_left(5) ^ hash).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let is_on_panel = (lot >> 32).is_multiple_of(PANEL);
+        let panel = is_on_panel.then(|| vec![Panelist::default(); self.trials.len()].into_boxed_slice());
+        Watched { panel, ..Watched::default() }
     }
 
-    fn observe(&self, about: &About, memory: &mut Believed, visit: &Visit<'_>) {
+    fn observe(&self, about: &About, memory: &mut Watched, visit: &Visit<'_>) {
         if !visit.saw() {
             memory.failures = memory.failures.saturating_add(1);
             return;
         }
         memory.failures = 0;
-        let observation = match visit.outcome {
-            Outcome::Changed { last_change: Some(since), .. } => Observation::last_change(visit.elapsed, since),
-            Outcome::Changed { .. } => Observation::changed(visit.elapsed),
-            _ => Observation::unchanged(visit.elapsed),
-        };
         // Two visits at the same instant tell nothing.
-        let Ok(observation) = observation else { return };
+        let Some(observation) = visit.observation() else { return };
         let prior = self.hierarchy.prior(about.group as usize);
-        memory.state.observe(&prior, &self.habits, &observation);
-        if let Outcome::Changed { divergence, .. } = visit.outcome {
-            #[expect(clippy::cast_possible_truncation, reason = "a share needs few digits")]
-            let divergence = divergence as f32;
-            memory.depth.sum += divergence;
-            memory.depth.changes += 1.0;
+        memory.state.observe(&prior, &self.habits(), &observation);
+        if let Some(panel) = &mut memory.panel {
+            self.try_habits(panel, &observation);
         }
+        memory.depth.add(visit.outcome);
     }
 
-    fn period(&self, about: &About, memory: &Believed, price: f64) -> Period {
+    fn period(&self, about: &About, memory: &Watched, price: f64) -> Period {
         if memory.failures > 0 {
             return backoff(memory.failures);
         }
         let threshold = about.threshold(price);
-        let Some(curve) = self.curve(about, memory) else { return Period::NEVER };
+        let posterior = self.posterior(about, memory);
+        let Ok(curve) = posterior.curve() else { return Period::NEVER };
         match self.aim {
             Aim::Freshness => curve.period(threshold),
             Aim::Content => curve.period(threshold / memory.depth.mean_towards(self.depth).max(1e-3)),
             Aim::Harmonic => period_by_area(&curve, threshold),
-            Aim::Age => {
-                let prior = self.hierarchy.prior(about.group as usize);
-                Age::new(memory.state.posterior(prior, &self.habits).estimate().rate).period(threshold)
-            }
+            Aim::Age => Age::new(posterior.estimate().rate).period(threshold),
         }
     }
 
-    fn learn(&mut self, pages: &[(&About, &Believed)]) {
+    fn learn(&mut self, pages: &[(&About, &Watched)]) {
+        self.judge(pages);
         let mut hierarchy = Hierarchy::new(self.base);
         let mut depth = Depth::default();
         for (about, memory) in pages {
-            let evidence: Evidence = memory.state.evidence().scaled(1.0 / self.habits.dispersion());
+            let evidence = memory.state.evidence().scaled(1.0 / self.habits().dispersion());
             hierarchy.add(about.group as usize, evidence);
             depth.sum += memory.depth.sum;
             depth.changes += memory.depth.changes;
@@ -136,7 +211,7 @@ impl Policy for Posterior {
 }
 
 /// An hour after the first failure, then twice as long each time, at most a month.
-fn backoff(failures: u8) -> Period {
+pub(super) fn backoff(failures: u8) -> Period {
     let doublings = i32::from(failures.min(20)) - 1;
     Period::raw((3600.0 * 2f64.powi(doublings)).min(30.0 * 86_400.0))
 }

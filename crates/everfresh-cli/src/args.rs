@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Effects, Style};
 use clap::builder::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use everfresh::{Allocation, Frequency, Objective, Order, Period, Rate, Unit};
+use everfresh_sim::world::Rates;
 
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
 pub(crate) const HEADING: Style = Style::new().effects(Effects::BOLD);
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Income(IncomeArgs),
     /// Splits visits a day over pages that change exactly once in each of some intervals a day
     Split(SplitArgs),
+    /// Runs policies in a world, synthetic or recorded, and tells how fresh each kept the copies
+    Simulate(SimulateArgs),
     /// Prints the completions for a shell
     #[command(
         after_help = "Example:\n  everfresh completions bash > ~/.local/share/bash-completion/completions/everfresh"
@@ -450,6 +453,162 @@ pub(crate) struct IncomeArgs {
     pub benefit_column: Option<String>,
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  everfresh simulate
+  everfresh simulate --world lognormal --pages 100000 --budget 0.2/day/page --policies all --days 365 --seed 7
+  everfresh simulate --world gamma --habit bursty --policies uniform,optimal,posterior --seeds 5
+  everfresh simulate --world trace:data/terms --from 2023-01-01 --budget 1/30days/page --report out.html
+  everfresh simulate --world trace:data/terms --objective content --hold-peers --json
+
+Policies:
+  told the truth  uniform, proportional, optimal, optimal-age, optimal-harmonic
+  learning        posterior, harmonic, content: from their own visits only
+  other crawlers  nutch, nutch-adaptive, stormcrawler, news-crawl, heritrix, changedetection,
+                  miniflux: with their defaults, at the load they choose
+
+A trace is a directory with visits.csv.gz (page,time_unix,content_hash,kind: a row for each
+revision) and, for --objective content, shingles.csv.zst (page,time_unix,added,removed).
+
+The result: visits, the share of time that copies were fresh, their age, the share of content that
+differed (staleness); how much of the optimum's gain over uniform at the same visits the policy
+has; and how many of its visits the optimum needs for the same.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SIMULATE_EXAMPLES)]
+pub(crate) struct SimulateArgs {
+    /// How rates differ between pages (constant, gamma, lognormal, log-uniform, five-classes), or `trace:DIR`
+    #[arg(long, value_name = "WORLD", default_value = "lognormal")]
+    pub world: WorldArg,
+    /// How pages of a synthetic world change
+    #[arg(long, value_enum, default_value_t = HabitArg::Poisson)]
+    pub habit: HabitArg,
+    /// How weights differ between pages of a synthetic world
+    #[arg(long, value_enum, default_value_t = WeightsArg::Uniform)]
+    pub weights: WeightsArg,
+    /// How many pages a synthetic world has; of a trace, at most so many, evenly drawn [default: 2000, a trace all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub pages: Option<u64>,
+    /// Visits per time, for all pages or `/page`
+    #[arg(long, value_name = "N/TIME[/page]", default_value = "0.2/day/page", value_parser = load)]
+    pub budget: Load,
+    /// The policies to compare, or `all`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
+    pub policies: Vec<String>,
+    /// How long a synthetic world lasts
+    #[arg(long, value_name = "N", default_value_t = 365.0, value_parser = positive)]
+    pub days: f64,
+    /// The time at the start that does not count, in which policies learn
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub warmup: Option<Period>,
+    /// From when on a trace is replayed: a date, or seconds since 1970 [default: when half of its pages are there]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub from: Option<u32>,
+    /// Until when a trace is replayed [default: its end]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub to: Option<u32>,
+    /// What the gain is measured by
+    #[arg(long, value_enum, default_value_t = GoalArg::Freshness)]
+    pub objective: GoalArg,
+    /// In which order pages are visited
+    #[arg(long, value_enum, default_value_t = OrderArg::Fixed)]
+    pub order: OrderArg,
+    /// Hold the rules that choose their own load to the budget: all their intervals times the same factor
+    #[arg(long)]
+    pub hold_peers: bool,
+    /// The share of visits that fail
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub failures: Option<f64>,
+    /// The seed: the same seed gives the same result
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// How many runs, each with the next seed, every policy has
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: u64,
+    /// Draw what every policy reaches at other budgets too, to an .html file
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A world by name.
+#[derive(Clone, Debug)]
+pub(crate) enum WorldArg {
+    Rates(Rates),
+    Trace(PathBuf),
+}
+
+impl std::str::FromStr for WorldArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(folder) = text.strip_prefix("trace:") {
+            return Ok(WorldArg::Trace(folder.into()));
+        }
+        let rates = match text {
+            "constant" => Rates::Constant,
+            "gamma" => Rates::Gamma,
+            "lognormal" => Rates::Lognormal,
+            "log-uniform" => Rates::LogUniform,
+            "five-classes" => Rates::FiveClasses,
+            _ => {
+                return Err("must be constant, gamma, lognormal, log-uniform, five-classes or trace:DIR".to_owned());
+            }
+        };
+        Ok(WorldArg::Rates(rates))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HabitArg {
+    /// At random, at constant rates
+    Poisson,
+    /// Busy and quiet times in turn
+    Bursty,
+    /// By the hour of the day or the day of the week
+    Periodic,
+    /// At rates that are drawn anew every few months
+    Drifting,
+    /// At random, with pages that appear and vanish
+    Mortal,
+    /// In regions: static, overwritten, scrolling (OP08)
+    Regions,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WeightsArg {
+    /// All alike
+    Uniform,
+    /// By rank, drawn at random
+    Zipf,
+    /// By rank, pages that change often first
+    ZipfByRate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GoalArg {
+    /// Copies equal to their sources
+    Freshness,
+    /// Copies like their sources: the share of content that differs counts
+    Content,
+}
+
+/// Visits per second, for each page or for all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Load {
+    PerPage(f64),
+    InAll(f64),
+}
+
+fn load(text: &str) -> Result<Load, String> {
+    match text.strip_suffix("/page") {
+        Some(each) => positive_per_time("budget", each).map(Load::PerPage),
+        None => positive_per_time("budget", text).map(Load::InAll),
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -159,6 +159,36 @@ pub(crate) fn curve(points: &[(f64, f64)], asked: &[(f64, f64)], unit: Unit, val
     })
 }
 
+/// Curves over decades of x, each with its name in its colour; points are marked.
+pub(crate) fn lines(series: &[(String, Vec<(f64, f64)>)], words: (&str, &str)) -> Result<String> {
+    let all = || series.iter().flat_map(|(_, points)| points);
+    let x_range = decades(all().map(|(x, _)| x.log10()));
+    let top = all().map(|(_, y)| *y).filter(|y| y.is_finite()).fold(0.0, f64::max);
+    picture(|area| {
+        let y_range = 0.0..top * 1.05 + 1e-12;
+        let mut chart = axes(area, x_range.clone(), y_range, words, &|y| crate::output::number(*y))?;
+        for (number, (name, points)) in series.iter().enumerate() {
+            let ink = BARS[number % BARS.len()];
+            // Beyond as many as there are colours, lines are thinner and dots hollow.
+            let thick = if number < BARS.len() { 2 } else { 1 };
+            let points: Vec<_> = points.iter().map(|(x, y)| (x.log10(), *y)).filter(|(_, y)| y.is_finite()).collect();
+            chart.draw_series(points.iter().map(|at| Circle::new(*at, 3, ink.filled())))?;
+            chart
+                .draw_series(LineSeries::new(points, ink.stroke_width(thick)))?
+                .label(name)
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], ink.stroke_width(thick)));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
+            .label_font(("sans-serif", 12))
+            .border_style(TRANSPARENT)
+            .background_style(WHITE.mix(0.8))
+            .draw()?;
+        Ok(())
+    })
+}
+
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
@@ -261,6 +291,14 @@ pub(crate) fn write_page(path: &Path, title: &str, sections: &[(String, String)]
 /// Is there a format for the ending of this name?
 pub(crate) fn check_ending(path: &Path) -> Result<()> {
     is_page(path).map(drop)
+}
+
+/// Is this the name of a page?
+pub(crate) fn check_page(path: &Path, flag: &str) -> Result<()> {
+    if path.extension().is_some_and(|ending| ending == "html") {
+        return Ok(());
+    }
+    bail!("{flag} `{}`: the ending must be .html", path.display())
 }
 
 /// Is it to be a page, not a bare picture?

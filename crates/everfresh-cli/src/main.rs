@@ -14,6 +14,7 @@ mod interrupt;
 mod output;
 mod plan;
 mod progress;
+mod simulate;
 mod split;
 mod table;
 mod whole;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Freshness(args) => freshness::run(&args),
         Command::Income(args) => income::run(&args),
         Command::Split(args) => split::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man { directory } => generate::man(directory.as_deref()),
     };

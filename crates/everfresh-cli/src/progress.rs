@@ -7,6 +7,38 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::table::{Done, Input};
 
+/// A line for work whose share done is known; it goes away when it is dropped.
+pub(crate) struct ShareLine(ProgressBar);
+
+impl ShareLine {
+    pub(crate) fn new() -> ShareLine {
+        if !io::stderr().is_terminal() {
+            return ShareLine(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new(1000);
+        if let Ok(style) = ProgressStyle::with_template("{msg}: {percent} %, {eta} left") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(250));
+        ShareLine(bar)
+    }
+
+    /// So much is done, and this is being worked on.
+    pub(crate) fn at(&self, share: f64, work: &str) {
+        if !self.0.is_hidden() {
+            self.0.set_message(work.to_owned());
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share is between 0 and 1")]
+            self.0.set_position((1000.0 * share.clamp(0.0, 1.0)) as u64);
+        }
+    }
+}
+
+impl Drop for ShareLine {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 /// The line of one pass; it goes away when the pass ends.
 pub(crate) struct ProgressLine {
     bar: ProgressBar,

@@ -1,7 +1,7 @@
 //! Every policy by its name, and what they reach at the same visits.
 
 use crate::engine::{Conditions, Watch, run};
-use crate::score::Score;
+use crate::score::{Measured, Score};
 use crate::world::World;
 use everfresh::policy::peers::{Fixed, Held, Heritrix, Miniflux, NutchAdaptive, StormCrawler};
 use everfresh::policy::{Aim, Known, Posterior, Proportional, Uniform};
@@ -77,6 +77,11 @@ impl Entrant {
         matches!(self, Nutch | NutchAdaptive | StormCrawler | NewsCrawl | Heritrix | Changedetection | Miniflux)
     }
 
+    /// Is it drawn into every picture: the baseline, the optimum, and ours?
+    pub const fn is_landmark(self) -> bool {
+        matches!(self, E::Uniform | E::Optimal | E::Posterior)
+    }
+
     /// Runs it: peers at the load they choose, all others at the budget.
     pub fn run(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
         match self {
@@ -113,3 +118,184 @@ impl Entrant {
     }
 }
 
+
+/// What copies are to be: equal to their sources, or like them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// The share of time that copy and source are equal.
+    Freshness,
+    /// One less the mean divergence of content.
+    Content,
+}
+
+impl Goal {
+    /// What a run reached, the more the better.
+    pub fn reached(self, score: &Score) -> Measured {
+        match self {
+            Goal::Freshness => score.freshness(),
+            Goal::Content => {
+                let divergence = score.divergence();
+                Measured { mean: 1.0 - divergence.mean, error: divergence.error }
+            }
+        }
+    }
+
+    /// The policy that is told all rates and does best without being told the changes themselves.
+    pub const fn optimum(self) -> Entrant {
+        match self {
+            Goal::Freshness | Goal::Content => E::Optimal,
+        }
+    }
+}
+
+/// Policies in one world, at one budget.
+#[derive(Clone, Copy, Debug)]
+pub struct Contest<'a> {
+    /// The world.
+    pub world: &'a World,
+    /// The conditions; the seed is the first of several.
+    pub conditions: Conditions,
+    /// How many runs with other seeds each policy has.
+    pub seeds: u64,
+    /// What counts.
+    pub goal: Goal,
+    /// Are rules that choose their own load held to the budget?
+    pub hold_peers: bool,
+}
+
+/// What a policy reached.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// The policy.
+    pub entrant: Entrant,
+    /// Visits per page and second.
+    pub load: f64,
+    /// Visits in all, on average over the seeds.
+    pub visits: f64,
+    /// The share of time that copies were equal.
+    pub freshness: Measured,
+    /// The mean age, in seconds.
+    pub age_s: Measured,
+    /// The mean divergence.
+    pub divergence: Measured,
+    /// How much of the optimum's gain over uniform, at the same visits, it has; none where there is nothing to gain.
+    pub share: Option<f64>,
+    /// How many visits the optimum needs for the same, relative to its own; none where it is beyond what was tried.
+    pub optimum_needs: Option<f64>,
+}
+
+/// Pages on which the frontier is found, at most.
+const FRONTIER_PAGES: usize = 2000;
+
+/// What uniform and optimum reach at many loads, on a sample of the world.
+#[derive(Clone, Debug)]
+pub struct Frontier {
+    step: usize,
+    points: Vec<Point>,
+}
+
+/// What uniform and optimum reach at a load.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    load: f64,
+    uniform: f64,
+    optimum: f64,
+}
+
+impl Contest<'_> {
+    /// Runs one entrant with every seed; nothing when it was stopped.
+    pub fn run(&self, entrant: Entrant, watch: &dyn Watch) -> Option<Vec<Score>> {
+        (0..self.seeds.max(1))
+            .map(|number| {
+                let conditions = Conditions { seed: self.conditions.seed.wrapping_add(number), ..self.conditions };
+                let part = |share: f64| watch.goes_on((number as f64 + share) / self.seeds.max(1) as f64);
+                if self.hold_peers {
+                    entrant.run_held(self.world, &conditions, &part)
+                } else {
+                    entrant.run(self.world, &conditions, &part)
+                }
+            })
+            .collect()
+    }
+
+    /// Finds what uniform and optimum reach between the loads of runs, and well below, on a sample of the world.
+    pub fn frontier(&self, loads: &[f64], watch: &dyn Watch) -> Option<Frontier> {
+        let step = self.world.step(FRONTIER_PAGES);
+        let world = self.world.sample(FRONTIER_PAGES);
+        let (low, high) = loads.iter().fold((self.conditions.budget, self.conditions.budget), |(low, high), load| {
+            (low.min(*load), high.max(*load))
+        });
+        let base = self.conditions.budget;
+        let first = (low / 32.0 / base).log2().floor();
+        let last = (high * 1.01 / base).log2().ceil();
+        let mut points = Vec::new();
+        let mut power = first;
+        while power <= last {
+            let conditions = Conditions { budget: base * power.exp2(), ..self.conditions };
+            let share = (power - first) / (last - first + 1.0);
+            let part = |_: f64| watch.goes_on(share);
+            let uniform = E::Uniform.run(&world, &conditions, &part)?;
+            let optimum = self.goal.optimum().run(&world, &conditions, &part)?;
+            points.push(Point {
+                load: optimum.load(),
+                uniform: self.goal.reached(&uniform).mean,
+                optimum: self.goal.reached(&optimum).mean,
+            });
+            power += 1.0;
+        }
+        Some(Frontier { step, points })
+    }
+
+    /// What an entrant's runs come to, beside the frontier.
+    pub fn standing(&self, entrant: Entrant, scores: &[Score], frontier: &Frontier) -> Standing {
+        let load = mean(scores.iter().map(Score::load));
+        let on_sample = mean(scores.iter().map(|score| self.goal.reached(&score.sample(frontier.step)).mean));
+        let (uniform, optimum) = (frontier.at(load, |p| p.uniform), frontier.at(load, |p| p.optimum));
+        // Where uniform is the optimum, to within a part in a thousand, there is no gain to share.
+        let share = ((optimum - uniform).abs() > 1e-3).then(|| (on_sample - uniform) / (optimum - uniform));
+        Standing {
+            entrant,
+            load,
+            visits: mean(scores.iter().map(|score| score.visits() as f64)),
+            freshness: over_seeds(scores, Score::freshness),
+            age_s: over_seeds(scores, Score::age_s),
+            divergence: over_seeds(scores, Score::divergence),
+            share,
+            optimum_needs: frontier.load_for(on_sample).map(|needed| needed / load),
+        }
+    }
+}
+
+impl Frontier {
+    /// The value at a load, straight between points over the logarithm of the load.
+    fn at(&self, load: f64, value: impl Fn(&Point) -> f64) -> f64 {
+        let next = self.points.partition_point(|point| point.load < load).clamp(1, self.points.len() - 1);
+        let (a, b) = (&self.points[next - 1], &self.points[next]);
+        let share = ((load / a.load).ln() / (b.load / a.load).ln()).clamp(0.0, 1.0);
+        value(a) + share * (value(b) - value(a))
+    }
+
+    /// The load at which the optimum reaches a value.
+    fn load_for(&self, value: f64) -> Option<f64> {
+        let next = self.points.iter().position(|point| point.optimum >= value).filter(|next| *next > 0)?;
+        let (a, b) = (&self.points[next - 1], &self.points[next]);
+        let share = (value - a.optimum) / (b.optimum - a.optimum);
+        Some(a.load * (b.load / a.load).powf(share))
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, number) = values.fold((0.0, 0.0), |(sum, number), value| (sum + value, number + 1.0));
+    sum / number
+}
+
+/// The mean over seeds; its error is that over pages, and that over seeds where there are several.
+fn over_seeds(scores: &[Score], part: impl Fn(&Score) -> Measured) -> Measured {
+    let parts: Vec<Measured> = scores.iter().map(part).collect();
+    let number = parts.len() as f64;
+    let middle = mean(parts.iter().map(|part| part.mean));
+    let pages = mean(parts.iter().map(|part| part.error.powi(2)));
+    let squares: f64 = parts.iter().map(|part| (part.mean - middle).powi(2)).sum();
+    let seeds = if number > 1.0 { squares / (number - 1.0) / number } else { 0.0 };
+    Measured { mean: middle, error: (pages + seeds).sqrt() }
+}

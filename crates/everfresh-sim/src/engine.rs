@@ -212,9 +212,9 @@ struct Cell<M> {
 impl<M> Cell<M> {
     fn new<P: Policy<Memory = M>>(world: &World, policy: &P, conditions: &Conditions, index: usize) -> Cell<M> {
         let page = &world.pages[index];
-        let pair = Pair::new(page, conditions.seed, index);
+        let pair = Pair::new(page, conditions.seed);
         let memory = policy.remember(&page.about, pair.fragments());
-        let mut rng = stream(conditions.seed, index, 4);
+        let mut rng = stream(conditions.seed, page.key, 4);
         // The first visits are spread over the first period.
         let factor = if conditions.order == Order::PurelyRandom { Exp1.sample(&mut rng) } else { rng.random() };
         let score = PageScore { weight: page.about.weight, ..PageScore::default() };

@@ -78,6 +78,12 @@ impl Score {
         self.paired(other, |page| -page.divergence_s)
     }
 
+    /// The score of every n-th page.
+    #[must_use]
+    pub fn sample(&self, step: usize) -> Score {
+        Score { pages: self.pages.iter().step_by(step).copied().collect(), events: self.events }
+    }
+
     fn paired(&self, other: &Score, part: impl Fn(&PageScore) -> f64) -> Measured {
         let pairs = self.pages.iter().zip(&other.pages);
         let difference = pairs.map(|(a, b)| PageScore { fresh_s: part(a) - part(b), ..*a });

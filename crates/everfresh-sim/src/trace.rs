@@ -138,8 +138,9 @@ fn build(
     if from.is_nan() || to.is_nan() || from >= to {
         return Err(format!("the window must end after it starts, got {from} to {to}"));
     }
-    let page = |(name, rows): (String, Rows)| page(rows, groups.get(&name).copied().unwrap_or(0), from, to);
-    let pages: Vec<Page> = rows.into_iter().filter_map(page).collect();
+    let group = |name: &String| groups.get(name).copied().unwrap_or(0);
+    let found = rows.into_iter().zip(0u64..).filter_map(|((name, rows), key)| page(rows, key, group(&name), (from, to)));
+    let pages: Vec<Page> = found.collect();
     if pages.is_empty() {
         return Err(format!("no page is there between {from} and {to}"));
     }
@@ -147,7 +148,7 @@ fn build(
 }
 
 /// A page, if it is there in the window.
-fn page(mut rows: Rows, group: u32, from: f64, to: f64) -> Option<Page> {
+fn page(mut rows: Rows, key: u64, group: u32, (from, to): (f64, f64)) -> Option<Page> {
     for revision in &mut rows.revisions {
         revision.time_s -= from;
     }
@@ -160,7 +161,7 @@ fn page(mut rows: Rows, group: u32, from: f64, to: f64) -> Option<Page> {
     let history = History { revisions: rows.revisions, has_fragments: rows.has_fragments };
     let rate = Rate::per(history.rate_between(born_s, end), Unit::Second).ok()?;
     let about = About { group, ..About::new(rate) };
-    Some(Page { about, host: group, born_s, dies_s, source: Source::Recorded(Arc::new(history)) })
+    Some(Page { key, about, host: group, born_s, dies_s, source: Source::Recorded(Arc::new(history)) })
 }
 
 fn number(text: &str) -> Result<f64, String> {

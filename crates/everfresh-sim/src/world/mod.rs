@@ -39,6 +39,8 @@ pub struct World {
 /// A page of a world.
 #[derive(Clone, Debug)]
 pub struct Page {
+    /// Which random numbers are its own.
+    pub key: u64,
     /// What policies are told. The rate is the true mean rate; only policies that are told it may look.
     pub about: About,
     /// The host, by its number.
@@ -67,13 +69,26 @@ impl World {
     pub fn new(name: impl Into<String>, pages: Vec<Page>) -> World {
         World { name: name.into(), pages, host_caps: Vec::new(), failures: 0.0, latency_s: 0.0 }
     }
+
+    /// Every n-th page of the world, at most `most` of them, which live as they would in the whole.
+    #[must_use]
+    pub fn sample(&self, most: usize) -> World {
+        let pages = self.pages.iter().step_by(self.step(most)).cloned().collect();
+        let World { name, host_caps, failures, latency_s, .. } = self;
+        World { name: name.clone(), pages, host_caps: host_caps.clone(), failures: *failures, latency_s: *latency_s }
+    }
+
+    /// The step of [`World::sample`].
+    pub(crate) fn step(&self, most: usize) -> usize {
+        self.pages.len().div_ceil(most.max(1)).max(1)
+    }
 }
 
 /// Random numbers for one page: the same for a seed, a page and a purpose, whatever else is drawn.
-pub(crate) fn stream(seed: u64, page: usize, purpose: u64) -> SplitMix64 {
+pub(crate) fn stream(seed: u64, key: u64, purpose: u64) -> SplitMix64 {
     let mut mixer = SplitMix64::seed_from_u64(seed ^ purpose.rotate_left(40));
     let base: u64 = mixer.random();
-    SplitMix64::seed_from_u64(base ^ (page as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    SplitMix64::seed_from_u64(base ^ key.wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
 /// A source and the copy last made of it.
@@ -86,8 +101,8 @@ pub(crate) enum Pair {
 
 impl Pair {
     /// The page as it is when it appears, with a copy just made.
-    pub(crate) fn new(page: &Page, seed: u64, index: usize) -> Pair {
-        let mut rng = stream(seed, index, 1);
+    pub(crate) fn new(page: &Page, seed: u64) -> Pair {
+        let mut rng = stream(seed, page.key, 1);
         match &page.source {
             Source::Whole(process) => {
                 let mut process = process.clone();

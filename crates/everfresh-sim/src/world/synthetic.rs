@@ -97,14 +97,14 @@ impl Rates {
 impl Synthetic {
     /// Makes the world.
     pub fn build(&self) -> World {
-        let mut pages: Vec<Page> = (0..self.pages).map(|index| self.page(index)).collect();
+        let mut pages: Vec<Page> = (0..self.pages as u64).map(|key| self.page(key)).collect();
         self.weigh(&mut pages);
         let name = format!("{:?} {:?}", self.rates, self.habit).to_lowercase();
         World::new(name, pages)
     }
 
-    fn page(&self, index: usize) -> Page {
-        let mut rng = stream(self.seed, index, 2);
+    fn page(&self, key: u64) -> Page {
+        let mut rng = stream(self.seed, key, 2);
         let rate = self.rates.draw(&mut rng);
         let (born_s, dies_s) = self.life(&mut rng);
         let source = self.source(rate, &mut rng);
@@ -113,7 +113,7 @@ impl Synthetic {
             _ => rate,
         };
         let about = About::new(Rate::per(rate, Unit::Second).unwrap_or(Rate::STATIC));
-        Page { about, host: 0, born_s, dies_s, source }
+        Page { key, about, host: 0, born_s, dies_s, source }
     }
 
     fn life(&self, rng: &mut SplitMix64) -> (f64, f64) {
@@ -162,7 +162,7 @@ impl Synthetic {
         if self.weights == Weights::ZipfByRate {
             order.sort_by(|a, b| pages[*b].about.rate.per_second().total_cmp(&pages[*a].about.rate.per_second()));
         } else {
-            order.sort_by_cached_key(|index| stream(self.seed, *index, 3).random::<u64>());
+            order.sort_by_cached_key(|index| stream(self.seed, *index as u64, 3).random::<u64>());
         }
         let whole: f64 = (1..=pages.len()).map(|rank| 1.0 / rank as f64).sum();
         for (rank, index) in order.into_iter().enumerate() {

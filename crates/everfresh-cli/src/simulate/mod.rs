@@ -1,0 +1,254 @@
+//! `everfresh simulate`: every policy in one world, beside the optimum.
+
+mod report;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, bail};
+use everfresh::{Period, Unit};
+use everfresh_sim::contest::{Contest, Entrant, Frontier, Goal, Standing};
+use everfresh_sim::trace::{self, Window};
+use everfresh_sim::world::{Habit, Synthetic, Weights, World};
+use everfresh_sim::{Conditions, Measured, Score};
+use serde::Serialize;
+
+use crate::args::{GoalArg, HabitArg, Load, SimulateArgs, WeightsArg, WorldArg};
+use crate::interrupt;
+use crate::output::{self, Grid, number, percent};
+use crate::progress::ShareLine;
+
+pub(crate) fn run(args: &SimulateArgs) -> Result<()> {
+    if let Some(path) = &args.report {
+        crate::chart::check_page(path, "--report")?;
+    }
+    let entrants = entrants(&args.policies)?;
+    let (mut world, duration_s) = world(args)?;
+    world.failures = args.failures.unwrap_or(0.0);
+    let contest = contest(args, &world, duration_s)?;
+    let line = ShareLine::new();
+    let standings = Runner { line: &line, of: 0.7, from: 0.0 }.compare(&contest, &entrants)?;
+    let text = people(&contest, &standings);
+    if let Some(path) = &args.report {
+        let sweep = Runner { line: &line, of: 0.3, from: 0.7 }.sweep(&contest, &entrants)?;
+        report::write(path, &text, &sweep, &standings)?;
+    }
+    drop(line);
+    if args.json { output::print_json(&machines(&contest, &standings)) } else { output::print(&text) }
+}
+
+fn entrants(names: &[String]) -> Result<Vec<Entrant>> {
+    if names == ["all"] {
+        return Ok(Entrant::ALL.to_vec());
+    }
+    let known = || Entrant::ALL.map(Entrant::name).join(", ");
+    let find = |name: &String| Entrant::ALL.into_iter().find(|entrant| entrant.name() == name.trim());
+    names.iter().map(|name| find(name).with_context(|| format!("no policy `{name}`; there are {}", known()))).collect()
+}
+
+fn world(args: &SimulateArgs) -> Result<(World, f64)> {
+    match &args.world {
+        WorldArg::Rates(rates) => {
+            let duration_s = args.days * Unit::Day.seconds();
+            let habit = match args.habit {
+                HabitArg::Poisson => Habit::Poisson,
+                HabitArg::Bursty => Habit::Bursty,
+                HabitArg::Periodic => Habit::Periodic,
+                HabitArg::Drifting => Habit::Drifting,
+                HabitArg::Mortal => Habit::Mortal,
+                HabitArg::Regions => Habit::Regions,
+            };
+            let weights = match args.weights {
+                WeightsArg::Uniform => Weights::Uniform,
+                WeightsArg::Zipf => Weights::Zipf,
+                WeightsArg::ZipfByRate => Weights::ZipfByRate,
+            };
+            let pages = usize::try_from(args.pages.unwrap_or(2000)).context("--pages")?;
+            let described = Synthetic { pages, rates: *rates, weights, habit, duration_s, seed: args.seed };
+            Ok((described.build(), duration_s))
+        }
+        WorldArg::Trace(folder) => {
+            let window = Window {
+                from_unix: args.from.map(f64::from),
+                to_unix: args.to.map(f64::from),
+                with_fragments: args.objective == GoalArg::Content,
+            };
+            let (world, duration_s) = trace::load(folder, &window)?;
+            let world = match args.pages {
+                Some(pages) => world.sample(usize::try_from(pages).context("--pages")?),
+                None => world,
+            };
+            Ok((world, duration_s))
+        }
+    }
+}
+
+fn contest<'a>(args: &SimulateArgs, world: &'a World, duration_s: f64) -> Result<Contest<'a>> {
+    let budget = match args.budget {
+        Load::PerPage(each) => each,
+        Load::InAll(all) => all / world.pages.len() as f64,
+    };
+    let warmup_s = args.warmup.map_or(0.0, Period::seconds);
+    if warmup_s >= duration_s {
+        bail!("--warmup must be shorter than the world lasts, {}", Period::of(duration_s, Unit::Second)?);
+    }
+    if budget * duration_s > 1e6 {
+        bail!("--budget must be at most a million visits to a page in all, got {}", number(budget * duration_s));
+    }
+    let conditions = Conditions { duration_s, warmup_s, budget, order: args.order.into(), seed: args.seed };
+    let goal = match args.objective {
+        GoalArg::Freshness => Goal::Freshness,
+        GoalArg::Content => Goal::Content,
+    };
+    Ok(Contest { world, conditions, seeds: args.seeds, goal, hold_peers: args.hold_peers })
+}
+
+/// Runs policies and shows how far that is.
+struct Runner<'a> {
+    line: &'a ShareLine,
+    /// The share of all work that this is, and what was done before.
+    of: f64,
+    from: f64,
+}
+
+/// What policies reach at several budgets: visits per page and day, and what is left of divergence.
+type Sweep = Vec<(Entrant, Vec<(f64, f64)>)>;
+
+impl Runner<'_> {
+    /// Does a piece of work, unless the program is asked to end meanwhile.
+    fn watched<T>(&self, share: f64, of: f64, what: &str, work: impl FnOnce(&(dyn Fn(f64) -> bool + Sync)) -> Option<T>) -> Result<T> {
+        let stopped = AtomicBool::new(false);
+        let watch = |part: f64| {
+            self.line.at(self.from + self.of * (share + of * part), what);
+            let goes_on = interrupt::check().is_ok();
+            stopped.fetch_or(!goes_on, Ordering::Relaxed);
+            goes_on
+        };
+        let done = work(&watch);
+        interrupt::check()?;
+        done.context("the run was stopped")
+    }
+
+    fn compare(&self, contest: &Contest<'_>, entrants: &[Entrant]) -> Result<Vec<Standing>> {
+        let part = 0.8 / entrants.len() as f64;
+        let mut runs: Vec<(Entrant, Vec<Score>)> = Vec::new();
+        for (number, entrant) in entrants.iter().enumerate() {
+            let scores =
+                self.watched(part * number as f64, part, entrant.name(), |watch| contest.run(*entrant, &watch))?;
+            runs.push((*entrant, scores));
+        }
+        let loads: Vec<f64> = runs.iter().flat_map(|(_, scores)| scores.iter().map(Score::load)).collect();
+        let frontier: Frontier = self.watched(0.8, 0.2, "the optimum", |watch| contest.frontier(&loads, &watch))?;
+        Ok(runs.iter().map(|(entrant, scores)| contest.standing(*entrant, scores, &frontier)).collect())
+    }
+
+    /// Every policy at an eighth to four times the budget; rules that choose their own load at that.
+    fn sweep(&self, contest: &Contest<'_>, entrants: &[Entrant]) -> Result<Sweep> {
+        const BUDGETS: [f64; 6] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0];
+        let world = contest.world.sample(2000);
+        let mut sweep = Vec::new();
+        for (number, entrant) in entrants.iter().enumerate() {
+            let own = entrant.is_peer() && !contest.hold_peers;
+            let mut points = Vec::new();
+            for factor in BUDGETS.iter().filter(|factor| !own || **factor == 1.0) {
+                let conditions = Conditions { budget: contest.conditions.budget * factor, ..contest.conditions };
+                let contest = Contest { world: &world, conditions, seeds: 1, ..*contest };
+                let share = number as f64 / entrants.len() as f64;
+                let scores = self.watched(share, 0.0, entrant.name(), |watch| contest.run(*entrant, &watch))?;
+                for score in scores {
+                    let left = 1.0 - contest.goal.reached(&score).mean;
+                    points.push((score.load() * Unit::Day.seconds(), left));
+                }
+            }
+            sweep.push((*entrant, points));
+        }
+        Ok(sweep)
+    }
+}
+
+#[derive(Serialize)]
+struct Machines {
+    world: String,
+    pages: usize,
+    days: f64,
+    budget_per_page_per_day: f64,
+    seed: u64,
+    seeds: u64,
+    policies: Vec<MachineRow>,
+}
+
+#[derive(Serialize)]
+struct MachineRow {
+    policy: &'static str,
+    visits: f64,
+    visits_per_page_per_day: f64,
+    freshness: f64,
+    freshness_error: f64,
+    age_days: f64,
+    age_error_days: f64,
+    staleness: f64,
+    staleness_error: f64,
+    share_of_optimum: Option<f64>,
+    optimum_needs: Option<f64>,
+}
+
+fn machines(contest: &Contest<'_>, standings: &[Standing]) -> Machines {
+    let day = Unit::Day.seconds();
+    let row = |standing: &Standing| MachineRow {
+        policy: standing.entrant.name(),
+        visits: standing.visits,
+        visits_per_page_per_day: standing.load * day,
+        freshness: standing.freshness.mean,
+        freshness_error: standing.freshness.error,
+        age_days: standing.age_s.mean / day,
+        age_error_days: standing.age_s.error / day,
+        staleness: standing.divergence.mean,
+        staleness_error: standing.divergence.error,
+        share_of_optimum: standing.share,
+        optimum_needs: standing.optimum_needs,
+    };
+    Machines {
+        world: contest.world.name.clone(),
+        pages: contest.world.pages.len(),
+        days: contest.conditions.duration_s / day,
+        budget_per_page_per_day: contest.conditions.budget * day,
+        seed: contest.conditions.seed,
+        seeds: contest.seeds,
+        policies: standings.iter().map(row).collect(),
+    }
+}
+
+fn people(contest: &Contest<'_>, standings: &[Standing]) -> String {
+    let day = Unit::Day.seconds();
+    let mut grid = Grid::new(&[
+        "policy",
+        "visits/page/day",
+        "freshness",
+        "error",
+        "age in days",
+        "staleness",
+        "of the gain",
+        "optimum needs",
+    ]);
+    let shares = |value: Measured| format!("{:.4}", value.mean);
+    for standing in standings {
+        grid.row(vec![
+            standing.entrant.name().to_owned(),
+            number(standing.load * day),
+            shares(standing.freshness),
+            format!("{:.4}", standing.freshness.error),
+            number(standing.age_s.mean / day),
+            shares(standing.divergence),
+            standing.share.map_or_else(|| "-".to_owned(), percent),
+            standing.optimum_needs.map_or_else(|| "-".to_owned(), percent),
+        ]);
+    }
+    let Conditions { duration_s, budget, seed, .. } = contest.conditions;
+    format!(
+        "world: {}, {} for {} days, seed {seed}; budget: {} visits per page and day\n\n{}",
+        contest.world.name,
+        output::count(contest.world.pages.len() as f64, "page"),
+        number(duration_s / day),
+        number(budget * day),
+        grid.text()
+    )
+}

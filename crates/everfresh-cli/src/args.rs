@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anstyle::{AnsiColor, Effects, Style};
 use clap::builder::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use everfresh::longevity::Cut;
 use everfresh::{Allocation, Frequency, Objective, Order, Period, Rate, Unit};
 use everfresh_sim::world::Rates;
 
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Learns from visits how often each page changes, and how sure that is
     Estimate(EstimateArgs),
+    /// Measures how long the content of pages stays, from snapshots of them, and when a visit is worth it
+    Longevity(LongevityArgs),
     /// Tells what every budget would give, and the budget that a freshness or an age needs
     Budget(BudgetArgs),
     /// Tells how fresh a copy is under a visit period, or the period that a freshness needs
@@ -233,6 +236,94 @@ pub(crate) enum EstimatorArg {
     Likelihood,
     /// From the times of last changes (Cho and Garcia-Molina)
     LastChange,
+}
+
+const LONGEVITY_EXAMPLES: &str = "\
+Examples:
+  everfresh longevity archive/ --price 1h
+  everfresh longevity snapshots.jsonl.zst --budget 100/day --out pages.csv
+  everfresh longevity archive/ --page news --draw news.svg
+  everfresh longevity trace/ --every 12h --json
+
+Snapshots are
+  a directory of dated files, compressed or not: PAGE/TIME.txt or PAGE@TIME.txt with any ending or
+  none, where PAGE may be in folders and TIME is 2024-05-01, 2024-05-01T12:00:00Z (also with - for
+  :), 20240501, 20240501120000 or seconds since 1970;
+  a file of JSON lines (also .gz, .zst) or `-`: {\"page\": ..., \"time\": ..., \"text\": ...}, or p, t
+  and x, in any order;
+  a directory with the file shingles.csv.zst (or .gz, or plain): page,time_unix,n,added,removed, by
+  page and time, the hashes of fragments that came and went, and pages.csv.gz with their names. A
+  trace says when pages changed: they are taken as visited --every so often.
+Texts are taken as they are: take the tags out of HTML first.
+
+A page is a set of fragments; divergence is the share of them that two versions do not have in
+common. What every version has is static, what the next change removes churns, what stays longer
+scrolls. The curve shown is fitted to the page itself; utility, period and divergence follow what is
+believed of it, in which the other pages have a part, since the past of a page alone foretells its
+future badly (--by fitted: without them). Utility is divergence times time: a visit is worth it when
+that reaches the price.";
+
+#[derive(Debug, Args)]
+#[command(after_help = LONGEVITY_EXAMPLES)]
+pub(crate) struct LongevityArgs {
+    /// A directory of dated files, a file of JSON lines (`-`: stdin), or the directory of a trace
+    #[arg(value_name = "SNAPSHOTS")]
+    pub snapshots: PathBuf,
+    /// Visit a page when that gains this much divergence times time, such as 1h
+    #[arg(long, value_name = "TIME", value_parser = positive_time, conflicts_with = "budget")]
+    pub price: Option<Period>,
+    /// Find the price at which all pages together are visited this often
+    #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget)]
+    pub budget: Option<f64>,
+    /// Which curve utilities and periods follow
+    #[arg(long, value_enum, default_value_t = CurveArg::Believed)]
+    pub by: CurveArg,
+    /// Only this page
+    #[arg(long, value_name = "PAGE")]
+    pub page: Option<String>,
+    /// Do not read the other pages at all
+    #[arg(long, requires = "page", conflicts_with = "budget")]
+    pub alone: bool,
+    /// Draw the life lines of the page's fragments and its divergence curve, to a .svg or .html file
+    #[arg(long, value_name = "FILE", requires = "page")]
+    pub draw: Option<PathBuf>,
+    /// What a fragment is: so many words in a row (1 to 64), `lines`, or `whole` for the whole text
+    #[arg(long, value_name = "CUT", default_value = "8", value_parser = cut)]
+    pub fragments: Cut,
+    /// How often the pages of a trace are taken as visited
+    #[arg(long, value_name = "TIME", default_value = "1day", value_parser = positive_time)]
+    pub every: Period,
+    /// The time for which utilities are told [default: the clock]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub now: Option<u32>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CurveArg {
+    /// What the page and all others say together; a quiet page keeps a share of doubt
+    Believed,
+    /// What is closest to the page's own snapshots
+    Fitted,
+}
+
+impl CurveArg {
+    /// The one that was not asked for.
+    pub(crate) const fn other(self) -> CurveArg {
+        match self {
+            CurveArg::Believed => CurveArg::Fitted,
+            CurveArg::Fitted => CurveArg::Believed,
+        }
+    }
+
+    /// For legends.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            CurveArg::Believed => "believed, with all pages",
+            CurveArg::Fitted => "fitted to this page",
+        }
+    }
 }
 
 const BUDGET_EXAMPLES: &str = "\
@@ -692,6 +783,19 @@ fn cap(text: &str) -> Result<f64, String> {
 /// A moment in whole seconds since 1970.
 fn moment(text: &str) -> Result<u32, String> {
     crate::table::moment(text)
+}
+
+/// How texts are cut into fragments.
+fn cut(text: &str) -> Result<Cut, String> {
+    match text {
+        "lines" => Ok(Cut::LINES),
+        "whole" => Ok(Cut::WHOLE),
+        _ => {
+            let words =
+                text.parse().map_err(|_| format!("expected a number of words, `lines` or `whole`, got {text}"))?;
+            Cut::words(words).map_err(|error| error.to_string())
+        }
+    }
 }
 
 /// A share above 0.

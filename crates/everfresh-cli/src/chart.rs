@@ -13,11 +13,11 @@ use crate::output::cannot_write;
 use crate::plan::Planned;
 use crate::whole::WholeFile;
 
-const LAW: RGBColor = RGBColor(0, 114, 178);
-const PAGES: RGBColor = RGBColor(213, 94, 0);
+pub(crate) const LAW: RGBColor = RGBColor(0, 114, 178);
+pub(crate) const PAGES: RGBColor = RGBColor(213, 94, 0);
 const SIZE: (u32, u32) = (760, 440);
 
-type Failure = Box<dyn std::error::Error>;
+pub(crate) type Failure = Box<dyn std::error::Error>;
 
 /// How often pages change and how often they are visited: each of few, of many how many are in each cell.
 #[derive(Default)]
@@ -189,13 +189,18 @@ pub(crate) fn lines(series: &[(String, Vec<(f64, f64)>)], words: (&str, &str)) -
     })
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 fn picture(draw: impl Fn(&Area<'_>) -> Result<(), Failure>) -> Result<String> {
+    sized(SIZE, draw)
+}
+
+/// A picture of a size of its own.
+pub(crate) fn sized(size: (u32, u32), draw: impl Fn(&Area<'_>) -> Result<(), Failure>) -> Result<String> {
     let mut svg = String::new();
     let drawn = {
-        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         area.fill(&WHITE)
             .map_err(Failure::from)
             .and_then(|()| draw(&area))
@@ -340,6 +345,10 @@ fn page(title: &str, sections: &[(String, String)]) -> String {
 
 /// A picture that takes the width it gets.
 fn scalable(svg: &str) -> String {
-    let (width, height) = SIZE;
-    svg.replacen(&format!("width=\"{width}\" height=\"{height}\" "), "", 1)
+    let without = || {
+        let (before, behind) = svg.split_once("width=\"")?;
+        // Of all attributes of the first element the size comes first, and the box that it shows stays.
+        Some(format!("{before}{}", &behind[behind.find("viewBox=")?..]))
+    };
+    without().unwrap_or_else(|| svg.to_owned())
 }

@@ -11,6 +11,7 @@ mod freshness;
 mod generate;
 mod income;
 mod interrupt;
+mod longevity;
 mod output;
 mod plan;
 mod progress;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let result = match program.command {
         Command::Plan(args) => plan::run(&args),
         Command::Estimate(args) => estimate::run(&args),
+        Command::Longevity(args) => longevity::run(&args),
         Command::Budget(args) => budget::run(&args),
         Command::Freshness(args) => freshness::run(&args),
         Command::Income(args) => income::run(&args),

@@ -48,12 +48,16 @@ pub(crate) struct ProgressLine {
 impl ProgressLine {
     /// A line for a pass over `input`, called `pass`, whose rows are `rows_are`.
     pub(crate) fn new(pass: &str, input: &Input, rows_are: &str) -> ProgressLine {
-        let rows = input.known_rows();
+        ProgressLine::of(pass, input.known_rows(), input.size(), rows_are)
+    }
+
+    /// A line for a pass over so many rows, or over so many bytes where nobody knows the rows.
+    pub(crate) fn of(pass: &str, rows: Option<u64>, bytes: u64, rows_are: &str) -> ProgressLine {
         let by_rows = rows.is_some();
         if !io::stderr().is_terminal() {
             return ProgressLine { bar: ProgressBar::hidden(), by_rows };
         }
-        let bar = ProgressBar::new(rows.unwrap_or(input.size()));
+        let bar = ProgressBar::new(rows.unwrap_or(bytes));
         let text = if by_rows {
             format!("{{prefix}}: {{human_pos}} of {{human_len}} {rows_are}, {{per_sec}}, {{eta}} left")
         } else {

@@ -8,6 +8,7 @@
 //! * [`order`]: fixed, random and purely random order in closed form;
 //! * [`plan`]: a budget, a price or a cost in; every page's frequency, freshness and age out;
 //! * [`estimate`]: from what visits saw to how fast a page changes, with what is not known;
+//! * [`longevity`]: how long content stays, and what of it a visit would still find;
 //! * [`income`]: what a visit is worth when it costs real money;
 //! * [`gamma_model`] and [`once_per_interval`]: the two side models of the papers;
 //! * [`kernel`] and [`numeric`]: the functions underneath, exact at their edges.
@@ -39,6 +40,7 @@ pub mod estimate;
 pub mod gamma_model;
 pub mod income;
 pub mod kernel;
+pub mod longevity;
 pub mod numeric;
 pub mod once_per_interval;
 pub mod order;

@@ -33,6 +33,7 @@ pub(crate) use columns::{Columns, Wanted};
 pub(crate) use out::{Encoded, Encoder, OutTable, check_ending, json_objects, say_written, write_whole};
 pub(crate) use quantity::{Quantity, moment};
 use source::{Kind, Source};
+pub(crate) use source::{TextFile, open_text};
 
 /// What is wrong with a page that has no name.
 const NAMELESS: &str = "a page must have a name, got nothing";

@@ -183,6 +183,31 @@ pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
+/// A text that is read once, from its beginning, whatever it is compressed with.
+pub(crate) struct TextFile {
+    /// For messages.
+    pub name: String,
+    /// Bytes of the file.
+    pub size: u64,
+    /// The text.
+    pub reader: Box<dyn Read>,
+    /// How many bytes of the file were read.
+    pub read: Arc<AtomicU64>,
+}
+
+/// Opens a text; `-` is stdin.
+pub(crate) fn open_text(path: &Path) -> Result<TextFile> {
+    let source = if path == Path::new("-") {
+        Source::file("stdin".to_owned(), spool(io::stdin().lock(), "stdin")?)?
+    } else {
+        Source::open(path)?
+    };
+    let Kind::Text(compression) = source.kind()? else { bail!("`{}` is a table, not a text", source.name) };
+    let read = Arc::default();
+    let reader = source.text(compression, &read).with_context(|| format!("cannot read `{}`", source.name))?;
+    Ok(TextFile { name: source.name, size: source.size, reader, read })
+}
+
 /// The tables in a directory and those below it, sorted by name.
 fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     let cannot = |error: io::Error| anyhow!("cannot open `{}`: {error}", directory.display());

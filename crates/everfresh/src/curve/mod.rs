@@ -18,6 +18,7 @@
 //! | [`Churn`] | `d (1 - e^-r)` | OP08 section 3.3, content that is overwritten |
 //! | [`Scroll`] | expectation over the items replaced | OP08 section 3.3, content that scrolls away |
 //! | [`Mixture`] | `sum of w_i D_i` | pages made of several regions |
+//! | [`Scaled`] | `d C(t)` | pages of which only a part behaves so |
 //! | [`Observed`] | straight lines between points | OP08 section 4.1, change profiles |
 //!
 //! Every curve passes the public suite in [`checks`]; a new one gets its tests by adding one line.
@@ -31,6 +32,7 @@ mod lomax;
 mod mixture;
 mod observed;
 mod region;
+mod scaled;
 mod weibull;
 
 pub use age::Age;
@@ -41,6 +43,7 @@ pub use lomax::Lomax;
 pub use mixture::Mixture;
 pub use observed::Observed;
 pub use region::{Churn, Scroll};
+pub use scaled::Scaled;
 pub use weibull::Weibull;
 
 use crate::numeric::{Evaluation, solve};

@@ -37,6 +37,16 @@ impl Churn {
         let a = share("share of the page", a)?;
         Churn::new(rate, 2.0 * a / (1.0 + a))
     }
+
+    /// λ, how often the region is overwritten.
+    pub const fn rate(&self) -> Rate {
+        self.whole.rate
+    }
+
+    /// d, the Jaccard distance after one change.
+    pub const fn depth(&self) -> f64 {
+        self.depth
+    }
 }
 
 impl DivergenceCurve for Churn {
@@ -93,6 +103,21 @@ impl Scroll {
             return Err(Error::OutOfBounds { what, bound, value: f64::from(items) });
         }
         Ok(Scroll { rate, items, share: share("share of the page", a)? })
+    }
+
+    /// λ, how often an item is added.
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// K, the number of items.
+    pub const fn items(&self) -> u32 {
+        self.items
+    }
+
+    /// a, the share of the page that the list holds.
+    pub const fn share(&self) -> f64 {
+        self.share
     }
 
     /// `P(lifetime <= t)` of an item: K changes have happened (OP08 section 3.3).

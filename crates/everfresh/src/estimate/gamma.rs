@@ -172,6 +172,11 @@ impl Gamma {
         Gamma { prior, evidence: Evidence::NONE }
     }
 
+    /// What was believed before.
+    pub const fn prior(&self) -> Prior {
+        self.prior
+    }
+
     /// α + k, the shape.
     pub fn alpha(&self) -> f64 {
         self.prior.alpha + self.evidence.changes()

@@ -1,0 +1,184 @@
+//! What is measured of a page, and what is believed of it once all pages are measured.
+
+use anyhow::Result;
+use everfresh::curve::DivergenceCurve;
+use everfresh::estimate::{Evidence, Gamma, Hierarchy, Observation, Prior};
+use everfresh::longevity::{Believed, ContentPrior, Depths, Fitted, History, Lesson, Makeup, Point, combine, fit};
+use everfresh::{Period, Rate, Unit};
+
+use super::snapshots::Page;
+use crate::args::CurveArg;
+
+/// Bases of profiles, and points of each.
+const BASES: usize = 24;
+const POINTS: usize = 24;
+
+/// Versions from which a page's second half is a lesson about its first.
+const LESSON: usize = 6;
+
+/// A page as its snapshots show it.
+pub(super) struct Measured {
+    pub name: String,
+    pub makeup: Makeup,
+    pub versions: usize,
+    pub changes: u32,
+    pub change_frequency: Option<f64>,
+    /// The mean number of versions that have a fragment.
+    pub longevity: Option<f64>,
+    pub median_lifetime: Option<Period>,
+    pub last: u64,
+    pub whole: Told,
+    halves: Option<(Told, Vec<Point>)>,
+}
+
+/// What visits told of a page, or of a part of its history.
+#[derive(Default)]
+pub(super) struct Told {
+    observations: Vec<Observation>,
+    depths: Depths,
+    /// Profiles, combined.
+    pub points: Vec<Point>,
+}
+
+impl Told {
+    fn of(history: &History) -> Result<Told> {
+        let mut told = Told::default();
+        for [before, after] in history.versions().array_windows() {
+            let divergence = before.1.distance(&after.1);
+            told.observations.push(Observation::between(before.0 as f64, after.0 as f64, divergence > 0.0)?);
+            if divergence > 0.0 {
+                told.depths.observe(divergence)?;
+            }
+        }
+        told.points = points(history);
+        Ok(told)
+    }
+
+    fn evidence(&self, prior: &Prior) -> Evidence {
+        let mut evidence = Evidence::NONE;
+        self.observations.iter().for_each(|observation| evidence.observe(prior, observation));
+        evidence
+    }
+
+    fn rate(&self, prior: Prior) -> Gamma {
+        self.evidence(&prior).posterior(prior)
+    }
+}
+
+fn points(history: &History) -> Vec<Point> {
+    let profiles = history.profiles(BASES, POINTS);
+    combine(profiles.iter().map(Vec::as_slice))
+}
+
+/// The versions of a page as a history of its own.
+pub(super) fn history(page: &Page) -> Result<History> {
+    part(page, 0, page.versions.len())
+}
+
+fn part(page: &Page, from: usize, to: usize) -> Result<History> {
+    let versions = page.versions[from..to].iter().map(|(time, fragments)| (*time, fragments.as_ref().clone()));
+    Ok(History::new(versions.collect())?)
+}
+
+impl Measured {
+    pub(super) fn of(page: &Page) -> Result<Measured> {
+        let history = history(page)?;
+        let (versions, middle) = (page.versions.len(), page.versions.len() / 2);
+        let halves = if versions >= LESSON {
+            let after = points(&part(page, middle, versions)?);
+            Some((Told::of(&part(page, 0, middle + 1)?)?, after))
+        } else {
+            None
+        };
+        Ok(Measured {
+            name: page.name.clone(),
+            makeup: history.makeup(),
+            versions,
+            changes: history.changes(),
+            change_frequency: history.change_frequency(),
+            longevity: history.longevity(),
+            median_lifetime: history.median_lifetime(),
+            last: page.versions[versions - 1].0,
+            whole: Told::of(&history)?,
+            halves,
+        })
+    }
+}
+
+/// What all pages say of each: how often pages like it change, and how far.
+pub(super) struct Beliefs {
+    rate: Prior,
+    content: ContentPrior,
+}
+
+/// What is believed of a page.
+pub(super) struct Curves {
+    /// The closest curve to the page's own points.
+    pub fitted: Fitted,
+    /// That curve and the other pages, each with its weight.
+    pub believed: Believed,
+}
+
+/// One of the two.
+#[derive(Clone, Copy)]
+pub(super) enum Curve {
+    Fitted(Fitted),
+    Believed(Believed),
+}
+
+impl Curves {
+    /// The curve that is asked for.
+    pub(super) fn chosen(&self, by: CurveArg) -> Curve {
+        match by {
+            CurveArg::Fitted => Curve::Fitted(self.fitted),
+            CurveArg::Believed => Curve::Believed(self.believed),
+        }
+    }
+}
+
+/// Hands every question to the curve.
+macro_rules! ask {
+    ($($method:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        impl DivergenceCurve for Curve {
+            $(fn $method(&self, $($argument: $kind),*) -> $answer {
+                match self {
+                    Curve::Fitted(curve) => curve.$method($($argument),*),
+                    Curve::Believed(curve) => curve.$method($($argument),*),
+                }
+            })*
+        }
+    };
+}
+ask! {
+    divergence(elapsed: Period) -> f64;
+    slope(elapsed: Period) -> f64;
+    area(elapsed: Period) -> f64;
+    utility(elapsed: Period) -> f64;
+    ceiling() -> f64;
+    period(utility: f64) -> Period;
+}
+
+impl Beliefs {
+    /// Learns from all pages; twice, since what a visit told depends a little on what was believed before.
+    pub(super) fn learn(pages: &[Measured]) -> Result<Beliefs> {
+        let base = Prior::new(0.5, Rate::per(1.0, Unit::Month)?)?;
+        let mut rate = base;
+        for _ in 0..2 {
+            let mut all = Hierarchy::new(base);
+            pages.iter().filter(|page| page.versions > 1).for_each(|page| all.add(0, page.whole.evidence(&rate)));
+            all.learn();
+            rate = all.global();
+        }
+        let halves = pages.iter().filter_map(|page| page.halves.as_ref());
+        let lessons: Vec<Lesson<'_>> = halves
+            .map(|(told, next)| Lesson { rate: told.rate(rate), depths: told.depths, points: &told.points, next })
+            .collect();
+        Ok(Beliefs { rate, content: ContentPrior::default().learn(&lessons) })
+    }
+
+    pub(super) fn of(&self, page: &Measured) -> Result<Curves> {
+        let told = &page.whole;
+        let believed = self.content.believed(&told.rate(self.rate), told.depths, &told.points)?;
+        Ok(Curves { fitted: fit(&told.points, *believed.doubtful()), believed })
+    }
+}

@@ -2,73 +2,120 @@
 
 use crate::engine::{Conditions, Watch, run};
 use crate::score::{Measured, Score};
-use crate::world::World;
+use crate::world::{Page, World};
+use crate::{price, truth};
+use everfresh::curve::Observed;
+use everfresh::estimate::{Habits, Prior};
+use everfresh::longevity::{self, Beliefs, ContentPrior, LearningPhase, Memory, RiskControl, WarmUp};
 use everfresh::policy::peers::{Fixed, Held, Heritrix, Miniflux, NutchAdaptive, StormCrawler};
-use everfresh::policy::{Aim, Known, Posterior, Proportional, Uniform};
-use everfresh::Objective;
+use everfresh::policy::{Aim, AtPrice, Clairvoyance, Foreknowing, Known, Posterior, Proportional, Told, Uniform};
+use everfresh::{Objective, Period, Rate, Unit};
+use rayon::prelude::*;
 
 /// A policy that can be run by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
 pub enum Entrant {
+    /// Every page equally often.
     Uniform,
+    /// In proportion to the true rates.
     Proportional,
+    /// The optimum for freshness at the true rates.
     Optimal,
+    /// The optimum for age at the true rates.
     OptimalAge,
+    /// The optimum for harmonic divergence at the true rates.
     OptimalHarmonic,
+    /// OP08: told the mean divergence curves of content.
+    FsS,
+    /// OP08: told the mean curves of equality.
+    HsS,
+    /// OP08: told the content as it changes.
+    FsD,
+    /// OP08: told of changes as they happen.
+    HsD,
+    /// OP08 section 4.2.
+    CurveFitting,
+    /// OP08 section 4.3.
+    BoundBased,
+    /// OP08 section 5.3: Cho and Garcia-Molina's policy at estimated rates.
+    Cgm,
+    /// Ours, for freshness.
     Posterior,
+    /// Ours, for harmonic divergence.
     Harmonic,
+    /// Ours, for content.
     Content,
+    /// Nutch's default schedule.
     Nutch,
+    /// Nutch's adaptive schedule.
     NutchAdaptive,
+    /// StormCrawler's adaptive scheduler.
     StormCrawler,
+    /// Common Crawl's news crawl.
     NewsCrawl,
+    /// Heritrix 1.
     Heritrix,
+    /// changedetection.io.
     Changedetection,
+    /// Miniflux by entry frequency.
     Miniflux,
 }
 
 use Entrant as E;
 
+/// Names, in the order of tables: those that are told the truth, OP08's, ours, the rules of others.
+const NAMES: [(Entrant, &str); 22] = [
+    (E::Uniform, "uniform"),
+    (E::Proportional, "proportional"),
+    (E::Optimal, "optimal"),
+    (E::OptimalAge, "optimal-age"),
+    (E::OptimalHarmonic, "optimal-harmonic"),
+    (E::FsS, "fs-s"),
+    (E::HsS, "hs-s"),
+    (E::FsD, "fs-d"),
+    (E::HsD, "hs-d"),
+    (E::CurveFitting, "curve-fitting"),
+    (E::BoundBased, "bound-based"),
+    (E::Cgm, "cgm"),
+    (E::Posterior, "posterior"),
+    (E::Harmonic, "harmonic"),
+    (E::Content, "content"),
+    (E::Nutch, "nutch"),
+    (E::NutchAdaptive, "nutch-adaptive"),
+    (E::StormCrawler, "stormcrawler"),
+    (E::NewsCrawl, "news-crawl"),
+    (E::Heritrix, "heritrix"),
+    (E::Changedetection, "changedetection"),
+    (E::Miniflux, "miniflux"),
+];
+
+/// OP08 section 4.5: no more than so many times the price is risked.
+const RHO: f64 = 10.0;
+
+/// Periods of the learning phase and of the warm-up grow by so much of the mean period.
+const STEP: f64 = 0.125;
+
+/// Visits of the warm-up of CGM's policy.
+const WARM_UP: u32 = 8;
+
+/// Pages on which a given price is calibrated, and how close the load must come to the budget.
+const CALIBRATION_PAGES: usize = 1000;
+const CALIBRATED: f64 = 0.01;
+
 impl Entrant {
-    /// All of them: those that are told the truth, ours, the rules of others.
-    pub const ALL: [Entrant; 15] = [
-        E::Uniform,
-        E::Proportional,
-        E::Optimal,
-        E::OptimalAge,
-        E::OptimalHarmonic,
-        E::Posterior,
-        E::Harmonic,
-        E::Content,
-        E::Nutch,
-        E::NutchAdaptive,
-        E::StormCrawler,
-        E::NewsCrawl,
-        E::Heritrix,
-        E::Changedetection,
-        E::Miniflux,
-    ];
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Entrant> {
+        NAMES.iter().map(|(entrant, _)| *entrant)
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Entrant> {
+        NAMES.iter().find(|(_, known)| *known == name).map(|(entrant, _)| *entrant)
+    }
 
     /// Its name on the command line and in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            E::Uniform => "uniform",
-            E::Proportional => "proportional",
-            E::Optimal => "optimal",
-            E::OptimalAge => "optimal-age",
-            E::OptimalHarmonic => "optimal-harmonic",
-            E::Posterior => "posterior",
-            E::Harmonic => "harmonic",
-            E::Content => "content",
-            E::Nutch => "nutch",
-            E::NutchAdaptive => "nutch-adaptive",
-            E::StormCrawler => "stormcrawler",
-            E::NewsCrawl => "news-crawl",
-            E::Heritrix => "heritrix",
-            E::Changedetection => "changedetection",
-            E::Miniflux => "miniflux",
-        }
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(entrant, _)| *entrant == self).map_or("?", |(_, name)| name)
     }
 
     /// Does it choose its own load?
@@ -77,19 +124,33 @@ impl Entrant {
         matches!(self, Nutch | NutchAdaptive | StormCrawler | NewsCrawl | Heritrix | Changedetection | Miniflux)
     }
 
+    /// Is it made for one price, which has to be found for a budget?
+    const fn needs_price(self) -> bool {
+        matches!(self, E::FsD | E::HsD | E::CurveFitting | E::BoundBased | E::Cgm)
+    }
+
     /// Is it drawn into every picture: the baseline, the optimum, and ours?
     pub const fn is_landmark(self) -> bool {
         matches!(self, E::Uniform | E::Optimal | E::Posterior)
     }
 
-    /// Runs it: peers at the load they choose, all others at the budget.
+    /// Runs it: peers at the load they choose, all others at the budget; nothing when the watch stopped it.
     pub fn run(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
+        if self.needs_price() && conditions.price <= 0.0 {
+            let price = self.calibrated(world, conditions, watch)?;
+            return self.run(world, &Conditions { price, ..*conditions }, watch);
+        }
         match self {
             E::Uniform => run(world, Uniform, conditions, watch),
             E::Proportional => run(world, Proportional, conditions, watch),
             E::Optimal => run(world, Known(Objective::Freshness), conditions, watch),
             E::OptimalAge => run(world, Known(Objective::Age), conditions, watch),
             E::OptimalHarmonic => run(world, Known(Objective::Harmonic), conditions, watch),
+            E::FsS => run(world, told(world, conditions, true), conditions, watch),
+            E::HsS => run(world, told(world, conditions, false), conditions, watch),
+            E::FsD => run(world, Foreknowing(Clairvoyance::Content), conditions, watch),
+            E::HsD => run(world, Foreknowing(Clairvoyance::Whole), conditions, watch),
+            E::CurveFitting | E::BoundBased | E::Cgm => self.run_online(world, conditions, watch),
             E::Posterior => run(world, Posterior::new(Aim::Freshness), conditions, watch),
             E::Harmonic => run(world, Posterior::new(Aim::Harmonic), conditions, watch),
             E::Content => run(world, Posterior::new(Aim::Content), conditions, watch),
@@ -116,8 +177,53 @@ impl Entrant {
             other => other.run(world, conditions, watch),
         }
     }
+
+    /// The policies of OP08 sections 4 and 5.3, at the price of the conditions.
+    fn run_online(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
+        let price = Period::of(conditions.price, Unit::Second).ok()?;
+        let step = Period::of(STEP / conditions.budget, Unit::Second).ok()?;
+        match self {
+            E::CurveFitting => {
+                let beliefs = Beliefs {
+                    rate: Prior::new(0.5, Rate::per(conditions.budget, Unit::Second).ok()?).ok()?,
+                    habits: Habits::STEADY,
+                    content: ContentPrior::default(),
+                };
+                let fitting = longevity::CurveFitting::new(price, beliefs).ok()?;
+                let policy = LearningPhase::new(RiskControl::new(fitting, price, RHO).ok()?, step).ok()?;
+                run(world, AtPrice::new(policy, PROFILES), conditions, watch)
+            }
+            E::BoundBased => {
+                // A period below the price cannot be worth it: U(t) <= t.
+                let bounds = longevity::BoundBased::new(price, price).ok()?;
+                run(world, AtPrice::new(RiskControl::new(bounds, price, RHO).ok()?, PROFILES), conditions, watch)
+            }
+            _ => {
+                let policy = WarmUp::new(longevity::Cgm::new(price).ok()?, step, WARM_UP).ok()?;
+                run(world, AtPrice::new(policy, PROFILES), conditions, watch)
+            }
+        }
+    }
+
+    /// The price at which a policy that is made for one comes to the budget, found on a sample of the world.
+    fn calibrated(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<f64> {
+        let sample = world.sample(CALIBRATION_PAGES);
+        let load = |price: f64| {
+            let score = self.run(&sample, &Conditions { price, ..*conditions }, &|_: f64| watch.goes_on(0.0));
+            score.map_or(conditions.budget, |score| score.load())
+        };
+        let price = price::meeting(conditions.budget, 0.2 / conditions.budget, CALIBRATED, load);
+        watch.goes_on(0.0).then_some(price)
+    }
 }
 
+/// How much is remembered of profiles: one of eight fragments and twelve points.
+const PROFILES: Memory = Memory::SMALL;
+
+fn told(world: &World, conditions: &Conditions, of_content: bool) -> Told<Observed> {
+    let curve = |page: &Page| truth::mean_curve(page, conditions.seed, conditions.duration_s, of_content);
+    Told(world.pages.par_iter().map(|page| curve(page).unwrap_or_else(truth::flat)).collect())
+}
 
 /// What copies are to be: equal to their sources, or like them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +249,8 @@ impl Goal {
     /// The policy that is told all rates and does best without being told the changes themselves.
     pub const fn optimum(self) -> Entrant {
         match self {
-            Goal::Freshness | Goal::Content => E::Optimal,
+            Goal::Freshness => E::Optimal,
+            Goal::Content => E::FsS,
         }
     }
 }

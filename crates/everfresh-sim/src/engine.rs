@@ -7,7 +7,7 @@
 use crate::price;
 use crate::score::{PageScore, Score};
 use crate::world::{Pair, World, stream};
-use everfresh::policy::{About, Clairvoyance, Outcome, Policy, Visit};
+use everfresh::policy::{About, Clairvoyance, Outcome, Policy, Pricing, Visit};
 use everfresh::{Order, Period, Unit};
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
@@ -23,6 +23,8 @@ pub struct Conditions {
     pub warmup_s: f64,
     /// Visits per second and live page; rules that choose their own load do not look.
     pub budget: f64,
+    /// The price that is given to policies that cannot be steered; 0 where there are none.
+    pub price: f64,
     /// In which order pages are visited.
     pub order: Order,
     /// The seed of changes, phases and failures.
@@ -44,8 +46,10 @@ impl<F: Fn(f64) -> bool + Sync> Watch for F {
 /// Pages of which a price is found, and from which is learnt, at most.
 const SAMPLE: usize = 8192;
 const CHUNK: usize = 256;
+/// How closely the demand must meet what is due: what is missed is made up for later.
+const CLOSE: f64 = 1e-3;
 /// What was spent too much or too little is made up for within so many epochs.
-const MAKE_UP: f64 = 4.0;
+const MAKE_UP: f64 = 12.0;
 
 /// Runs a policy; nothing when the watch stopped it.
 pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
@@ -56,7 +60,8 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
         .collect();
     let hosts = Hosts::of(world);
     let epochs = epochs(conditions);
-    let mut prices = Prices::new(1.0 / conditions.budget, &hosts);
+    let mut prices =
+        Prices::new(if conditions.price > 0.0 { conditions.price } else { 1.0 / conditions.budget }, &hosts);
     let (mut spent, mut allowed, mut from) = (0.0, 0.0, 0.0);
     for (number, to) in epochs.iter().copied().enumerate() {
         if from == conditions.warmup_s {
@@ -68,7 +73,7 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
         }
         let live = cells.iter().filter(|cell| cell.born_s < to && cell.dies_s > from && !cell.retired).count() as f64;
         let budget = live * conditions.budget;
-        if policy.is_priced() {
+        if policy.pricing() == Pricing::Steered {
             let due = (budget + (allowed - spent) / (MAKE_UP * (to - from))).max(0.2 * budget);
             prices.meet(&policy, &cells, due, live, (from, to));
         }
@@ -157,17 +162,11 @@ impl Prices {
             });
             scale * parts.collect::<Vec<f64>>().iter().sum::<f64>()
         };
-        self.price = price::meeting(due, self.price, demand);
+        self.price = price::meeting(due, self.price, CLOSE, demand);
     }
 
     /// Slows down the pages of hosts that would get more than their cap.
-    fn hold_hosts<P: Policy>(
-        &mut self,
-        policy: &P,
-        cells: &[Cell<P::Memory>],
-        hosts: &Hosts,
-        (from, to): (f64, f64),
-    ) {
+    fn hold_hosts<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], hosts: &Hosts, (from, to): (f64, f64)) {
         for (host, cap, pages) in &hosts.capped {
             let live = pages.iter().map(|index| &cells[*index]).filter(|cell| cell.lives(from, to));
             let demand: f64 = live.map(|cell| 1.0 / cell.period(policy, self.price)).sum();
@@ -213,7 +212,7 @@ impl<M> Cell<M> {
     fn new<P: Policy<Memory = M>>(world: &World, policy: &P, conditions: &Conditions, index: usize) -> Cell<M> {
         let page = &world.pages[index];
         let pair = Pair::new(page, conditions.seed);
-        let memory = policy.remember(&page.about, pair.fragments());
+        let memory = policy.remember(&page.about, page.born_s, pair.fragments());
         let mut rng = stream(conditions.seed, page.key, 4);
         // The first visits are spread over the first period.
         let factor = if conditions.order == Order::PurelyRandom { Exp1.sample(&mut rng) } else { rng.random() };

@@ -13,6 +13,7 @@ mod engine;
 mod price;
 mod score;
 pub mod trace;
+mod truth;
 pub mod world;
 
 pub use engine::{Conditions, Watch, run};

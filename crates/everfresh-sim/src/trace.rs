@@ -123,12 +123,7 @@ fn add_fragments(pages: &mut ByPage, file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn build(
-    name: String,
-    rows: ByPage,
-    groups: &HashMap<String, u32>,
-    window: &Window,
-) -> Result<(World, f64), String> {
+fn build(name: String, rows: ByPage, groups: &HashMap<String, u32>, window: &Window) -> Result<(World, f64), String> {
     let mut births: Vec<f64> = rows.iter().map(|(_, rows)| rows.revisions[0].time_s).collect();
     births.sort_by(f64::total_cmp);
     let Some(middle) = births.get(births.len() / 2) else { return Err("no pages".into()) };
@@ -139,7 +134,8 @@ fn build(
         return Err(format!("the window must end after it starts, got {from} to {to}"));
     }
     let group = |name: &String| groups.get(name).copied().unwrap_or(0);
-    let found = rows.into_iter().zip(0u64..).filter_map(|((name, rows), key)| page(rows, key, group(&name), (from, to)));
+    let found =
+        rows.into_iter().zip(0u64..).filter_map(|((name, rows), key)| page(rows, key, group(&name), (from, to)));
     let pages: Vec<Page> = found.collect();
     if pages.is_empty() {
         return Err(format!("no page is there between {from} and {to}"));
@@ -165,7 +161,10 @@ fn page(mut rows: Rows, key: u64, group: u32, (from, to): (f64, f64)) -> Option<
 }
 
 fn number(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|time: &f64| time.is_finite()).ok_or_else(|| format!("`time_unix` must be a number, got `{text}`"))
+    text.parse()
+        .ok()
+        .filter(|time: &f64| time.is_finite())
+        .ok_or_else(|| format!("`time_unix` must be a number, got `{text}`"))
 }
 
 fn hashes(text: &str) -> Result<Vec<u64>, String> {

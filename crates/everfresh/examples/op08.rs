@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, missing_docs)]
 
 use everfresh::curve::{Churn, DivergenceCurve, Exponential, Observed, Scroll};
+use everfresh::longevity::{BoundSearch, Bounds, Point};
 use everfresh::{Error, Period, Rate, Unit};
 
 const DAY: f64 = Unit::Day.seconds();
@@ -55,29 +56,51 @@ fn longevity() -> Result<(), Error> {
 }
 
 /// Section 4.1: the paper's example of a change profile, (10, 0), (12, 0.2), (15, 0.2), (23, 0.3), and the bounds of section
-/// 4.3: the divergence may have jumped right after one observation or right before the next.
+/// 4.3, as figure 7 draws them: the divergence may have jumped right after one observation (o) or right before the next.
 fn profile() -> Result<(), Error> {
-    let at = |points: &[(f64, f64)]| -> Result<Observed, Error> {
-        let points = points.iter().map(|&(t, d)| Ok((days(t)?, d))).collect::<Result<Vec<_>, Error>>()?;
-        Observed::new(&points)
+    let observed = [(2.0, 0.2), (5.0, 0.2), (13.0, 0.3)];
+    let points = observed.iter().map(|&(t, d)| Point::new(days(t)?, d)).collect::<Result<Vec<_>, Error>>()?;
+    let bounds = Bounds::new(&points)?;
+    let line = Observed::new(&points.iter().map(|p| (p.elapsed(), p.divergence())).collect::<Vec<_>>())?;
+    println!("\nThe change profile of section 4.1, its upper bound (^) and its lower bound (_)");
+    for level in [0.3, 0.2, 0.1, 0.0] {
+        let row = (0..=26).map(|half| cell(&bounds, &observed, f64::from(half) / 2.0, level));
+        let line = format!("  {level:.1} {}", row.collect::<Result<String, Error>>()?);
+        println!("{}", line.trim_end());
+    }
+    println!("      0   2     5               13 days");
+    let end = days(13.0)?;
+    let ((least, most), utility) = (bounds.area(end), bounds.utility(end));
+    println!("  after 13 days       at least  straight lines  at most");
+    let row = |what: &str, numbers: [f64; 3]| {
+        let [low, middle, high] = numbers.map(|number| number / DAY);
+        println!("  {what:<17} {low:>10.4} {middle:>15.4} {high:>8.4}");
     };
-    let instant = 1e-6;
-    let upper = at(&[(instant, 0.0), (instant, 0.2), (5.0, 0.2), (5.0, 0.3), (13.0, 0.3)])?;
-    let line = at(&[(2.0, 0.2), (5.0, 0.2), (13.0, 0.3)])?;
-    let lower = at(&[(2.0, 0.0), (2.0, 0.2), (13.0, 0.2), (13.0, 0.3)])?;
-    println!("\nThe change profile of section 4.1   upper bound   straight lines   lower bound");
-    let t = days(13.0)?;
-    let row = |what: &str, value: &dyn Fn(&Observed) -> f64| {
-        println!(
-            "  {what:<28} {:>15.4} {:>16.4} {:>13.4}",
-            value(&upper) / DAY,
-            value(&line) / DAY,
-            value(&lower) / DAY
-        );
-    };
-    row("area after 13 days, days", &|curve| curve.area(t));
-    row("utility after 13 days, days", &|curve| curve.utility(t));
+    row("area, days", [least, line.area(end), most]);
+    row("utility, days", [utility.low, line.utility(end), utility.high]);
+    // Section 4.3, step 4: T = 2 days is above all that the utility can be, T = 0.4 below, T = 1 between.
+    for price in [2.0, 1.0, 0.4] {
+        let mut search = BoundSearch::new(days(8.0)?)?;
+        search.visited(end);
+        let did = search.adjust(utility, price * DAY);
+        println!("  at a price of {price} days a period of 8 days is {did:?}: {} days now", search.period().days());
+    }
     Ok(())
+}
+
+/// What stands at a time and a level: an observation, a bound, both (=) or nothing.
+fn cell(bounds: &Bounds, observed: &[(f64, f64)], time: f64, level: f64) -> Result<char, Error> {
+    let near = |value: f64| (value - level).abs() < 0.05;
+    let here = days(time)?;
+    let (upper, lower) = (near(bounds.upper(here)), near(bounds.lower(here)));
+    let is_observed = time == 0.0 && level == 0.0 || observed.iter().any(|&(t, d)| t == time && near(d));
+    Ok(match (is_observed, upper, lower) {
+        (true, ..) => 'o',
+        (_, true, true) => '=',
+        (_, true, false) => '^',
+        (_, false, true) => '_',
+        _ => ' ',
+    })
 }
 
 /// Appendix A: holistic staleness is the exponential curve, and the utility `1/λ - (t + 1/λ) e^-λt` gives CGM's allocation.

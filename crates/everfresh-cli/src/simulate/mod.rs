@@ -38,11 +38,13 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<()> {
 
 fn entrants(names: &[String]) -> Result<Vec<Entrant>> {
     if names == ["all"] {
-        return Ok(Entrant::ALL.to_vec());
+        return Ok(Entrant::all().collect());
     }
-    let known = || Entrant::ALL.map(Entrant::name).join(", ");
-    let find = |name: &String| Entrant::ALL.into_iter().find(|entrant| entrant.name() == name.trim());
-    names.iter().map(|name| find(name).with_context(|| format!("no policy `{name}`; there are {}", known()))).collect()
+    let known = || Entrant::all().map(Entrant::name).collect::<Vec<_>>().join(", ");
+    names
+        .iter()
+        .map(|name| Entrant::named(name.trim()).with_context(|| format!("no policy `{name}`; there are {}", known())))
+        .collect()
 }
 
 fn world(args: &SimulateArgs) -> Result<(World, f64)> {
@@ -94,7 +96,7 @@ fn contest<'a>(args: &SimulateArgs, world: &'a World, duration_s: f64) -> Result
     if budget * duration_s > 1e6 {
         bail!("--budget must be at most a million visits to a page in all, got {}", number(budget * duration_s));
     }
-    let conditions = Conditions { duration_s, warmup_s, budget, order: args.order.into(), seed: args.seed };
+    let conditions = Conditions { duration_s, warmup_s, budget, price: 0.0, order: args.order.into(), seed: args.seed };
     let goal = match args.objective {
         GoalArg::Freshness => Goal::Freshness,
         GoalArg::Content => Goal::Content,
@@ -115,7 +117,13 @@ type Sweep = Vec<(Entrant, Vec<(f64, f64)>)>;
 
 impl Runner<'_> {
     /// Does a piece of work, unless the program is asked to end meanwhile.
-    fn watched<T>(&self, share: f64, of: f64, what: &str, work: impl FnOnce(&(dyn Fn(f64) -> bool + Sync)) -> Option<T>) -> Result<T> {
+    fn watched<T>(
+        &self,
+        share: f64,
+        of: f64,
+        what: &str,
+        work: impl FnOnce(&(dyn Fn(f64) -> bool + Sync)) -> Option<T>,
+    ) -> Result<T> {
         let stopped = AtomicBool::new(false);
         let watch = |part: f64| {
             self.line.at(self.from + self.of * (share + of * part), what);

@@ -66,7 +66,10 @@ pub enum Source {
 
 impl World {
     /// A world of these pages in which every visit succeeds at once.
-    pub fn new(name: impl Into<String>, pages: Vec<Page>) -> World {
+    pub fn new(name: impl Into<String>, mut pages: Vec<Page>) -> World {
+        for (page, number) in pages.iter_mut().zip(0..) {
+            page.about.number = number;
+        }
         World { name: name.into(), pages, host_caps: Vec::new(), failures: 0.0, latency_s: 0.0 }
     }
 
@@ -74,8 +77,9 @@ impl World {
     #[must_use]
     pub fn sample(&self, most: usize) -> World {
         let pages = self.pages.iter().step_by(self.step(most)).cloned().collect();
-        let World { name, host_caps, failures, latency_s, .. } = self;
-        World { name: name.clone(), pages, host_caps: host_caps.clone(), failures: *failures, latency_s: *latency_s }
+        let World { host_caps, failures, latency_s, .. } = self;
+        let whole = World::new(self.name.clone(), pages);
+        World { host_caps: host_caps.clone(), failures: *failures, latency_s: *latency_s, ..whole }
     }
 
     /// The step of [`World::sample`].

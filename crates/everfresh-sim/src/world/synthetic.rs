@@ -142,13 +142,9 @@ impl Synthetic {
                 let cycle_s = if rng.random::<bool>() { DAY } else { 7.0 * DAY };
                 Process::Periodic { rate, depth: 0.9, cycle_s, phase: TAU * rng.random::<f64>() }
             }
-            Habit::Drifting => Process::Drifting {
-                middle: rate,
-                sigma: 1.5,
-                breaks: 1.0 / (120.0 * DAY),
-                rate,
-                until_s: f64::NAN,
-            },
+            Habit::Drifting => {
+                Process::Drifting { middle: rate, sigma: 1.5, breaks: 1.0 / (120.0 * DAY), rate, until_s: f64::NAN }
+            }
             Habit::Regions => return Source::Regions(Arc::new(layout(rate, rng))),
         };
         Source::Whole(process)

@@ -54,6 +54,11 @@ impl Knot {
 }
 
 impl Observed {
+    /// A page on which nothing was ever seen to differ.
+    pub fn flat() -> Observed {
+        Observed { knots: vec![ORIGIN] }
+    }
+
     /// The curve through `(elapsed, divergence)` points, in order of time; neither may fall, and nothing differs at
     /// elapsed time zero.
     pub fn new(points: &[(Period, f64)]) -> Result<Self> {

@@ -1,7 +1,7 @@
 use super::{BoundSearch, Bounds, ContentPrior, Depths, Point, combine, fit, utility_bounds};
 use crate::curve::{DivergenceCurve, Exponential, Scaled};
 use crate::error::{Result, magnitude, within};
-use crate::estimate::{Estimator, Evidence, Gamma, MaximumLikelihood, Observation, Prior};
+use crate::estimate::{Estimator, Gamma, Habits, MaximumLikelihood, Observation, PageState, Prior};
 use crate::units::Period;
 use std::ops::Bound;
 
@@ -21,6 +21,8 @@ pub struct Visit<'a> {
 impl Visit<'_> {
     /// What the visit says of the rate; nothing at the first visit.
     fn observation(&self) -> Result<Option<Observation>> {
+        let (zero, one) = (Bound::Included(0.0), Bound::Included(1.0));
+        within("divergence at a visit", self.divergence, zero, one, "between 0 and 1")?;
         if self.elapsed == Period::ZERO {
             return Ok(None);
         }
@@ -71,18 +73,18 @@ fn price_s(price: Period) -> Result<f64> {
     magnitude("price in seconds", price.seconds())
 }
 
-/// What the curve-fitting policies remember of a page besides its profiles: 16 bytes.
+/// What the curve-fitting policies remember of a page besides its profiles: 32 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Remembered {
-    rate: Evidence,
+    state: PageState,
     depths: Depths,
 }
 
 impl Remembered {
-    /// Takes in a visit, under the prior of the page's rate.
-    pub fn observe(&mut self, prior: &Prior, visit: &Visit<'_>) -> Result<()> {
+    /// Takes in a visit, under the beliefs of the page's group.
+    pub fn observe(&mut self, beliefs: &Beliefs, visit: &Visit<'_>) -> Result<()> {
         if let Some(observation) = visit.observation()? {
-            self.rate.observe(prior, &observation);
+            self.state.observe(&beliefs.rate, &beliefs.habits, &observation);
             if observation.has_changed() {
                 self.depths.observe(visit.divergence)?;
             }
@@ -91,14 +93,25 @@ impl Remembered {
     }
 
     /// What is believed of the rate.
-    pub fn rate(&self, prior: Prior) -> Gamma {
-        self.rate.posterior(prior)
+    pub fn rate(&self, beliefs: &Beliefs) -> Gamma {
+        self.state.posterior(beliefs.rate, &beliefs.habits)
     }
 
     /// How far changes moved the page.
     pub const fn depths(&self) -> Depths {
         self.depths
     }
+}
+
+/// What is believed of the pages of a group before any visit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Beliefs {
+    /// How often they change.
+    pub rate: Prior,
+    /// How they change their habits.
+    pub habits: Habits,
+    /// How far changes move them, and what their own fits are worth.
+    pub content: ContentPrior,
 }
 
 /// The curve-fitting policy (OP08 section 4.2): the period at which the curve fitted to the page's profiles is worth the price.
@@ -108,14 +121,13 @@ impl Remembered {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveFitting {
     price: f64,
-    rate: Prior,
-    content: ContentPrior,
+    beliefs: Beliefs,
 }
 
 impl CurveFitting {
     /// The policy at a price, with what is believed of pages before their visits.
-    pub fn new(price: Period, rate: Prior, content: ContentPrior) -> Result<Self> {
-        Ok(CurveFitting { price: price_s(price)?, rate, content })
+    pub fn new(price: Period, beliefs: Beliefs) -> Result<Self> {
+        Ok(CurveFitting { price: price_s(price)?, beliefs })
     }
 }
 
@@ -127,8 +139,8 @@ impl OnlinePolicy for CurveFitting {
     }
 
     fn next_period(&self, memory: &mut Remembered, visit: &Visit<'_>) -> Result<Period> {
-        memory.observe(&self.rate, visit)?;
-        let few = Scaled::new(memory.rate(self.rate).curve()?, self.content.depth_of(memory.depths))?;
+        memory.observe(&self.beliefs, visit)?;
+        let few = Scaled::new(memory.rate(&self.beliefs).curve()?, self.beliefs.content.depth_of(memory.depths))?;
         Ok(fit(&visit.combined(), few).period(self.price))
     }
 }
@@ -139,14 +151,13 @@ impl OnlinePolicy for CurveFitting {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Content {
     price: f64,
-    rate: Prior,
-    content: ContentPrior,
+    beliefs: Beliefs,
 }
 
 impl Content {
     /// The policy at a price, with what is believed of pages before their visits.
-    pub fn new(price: Period, rate: Prior, content: ContentPrior) -> Result<Self> {
-        Ok(Content { price: price_s(price)?, rate, content })
+    pub fn new(price: Period, beliefs: Beliefs) -> Result<Self> {
+        Ok(Content { price: price_s(price)?, beliefs })
     }
 }
 
@@ -158,8 +169,8 @@ impl OnlinePolicy for Content {
     }
 
     fn next_period(&self, memory: &mut Remembered, visit: &Visit<'_>) -> Result<Period> {
-        memory.observe(&self.rate, visit)?;
-        let curve = self.content.believed(&memory.rate(self.rate), memory.depths, &visit.combined())?;
+        memory.observe(&self.beliefs, visit)?;
+        let curve = self.beliefs.content.believed(&memory.rate(&self.beliefs), memory.depths, &visit.combined())?;
         Ok(curve.period(self.price))
     }
 }

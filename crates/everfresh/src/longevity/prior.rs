@@ -59,6 +59,16 @@ fn part(what: &'static str, value: f64) -> Result<f64> {
 /// * the **trust** τ in curves fitted to a page's own points, 0 to 1.
 ///
 /// [`ContentPrior::learn`] finds them from what pages did next.
+///
+/// ```
+/// use everfresh::longevity::{ContentPrior, Depths};
+/// // The group says 0.2, which counts as three changes; the page has shown two of 0.4: (0.6 + 0.8)/5.
+/// let mut depths = Depths::NONE;
+/// depths.observe(0.4)?;
+/// depths.observe(0.4)?;
+/// assert!((ContentPrior::default().depth_of(depths) - 0.28).abs() < 1e-7);
+/// # Ok::<(), everfresh::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContentPrior {
     depth: f64,
@@ -146,8 +156,7 @@ impl ContentPrior {
 
     /// The prior of a part of the pages: the same, but for a depth moved by what the pages of the part showed.
     ///
-    /// Pages differ within a part as the parts do among all, so that each page counts by its credibility `n/(n + m)`, and all
-    /// pages together as one of the part.
+    /// Each page counts by its credibility `n/(n + m)`, and the depth of `self` as one page that is known well.
     #[must_use]
     pub fn of_group(&self, pages: impl IntoIterator<Item = Depths>) -> ContentPrior {
         ContentPrior { depth: self.credible_mean(pages, 1.0), ..*self }
@@ -192,6 +201,22 @@ impl ContentPrior {
     /// visited again however long it was quiet. The curve [`fit`]ted to the points takes part with the weight `τ k/(k + 3)`.
     ///
     /// Fails where the rate is not of a legal magnitude.
+    ///
+    /// ```
+    /// use everfresh::curve::DivergenceCurve;
+    /// use everfresh::estimate::{Evidence, Prior};
+    /// use everfresh::longevity::{ContentPrior, Depths};
+    /// use everfresh::{Period, Unit};
+    /// // Pages of the group change about once in 50 days; a change moves a fifth. This one was quiet for a year.
+    /// let rates = Prior::new(0.5, "1/50days".parse()?)?;
+    /// let year = Period::of(1.0, Unit::Year)?;
+    /// let (new, quiet) = (Evidence::NONE.posterior(rates), Evidence::watched(0, year)?.posterior(rates));
+    /// let group = ContentPrior::default();
+    /// let visits = |rate| Ok::<_, everfresh::Error>(group.believed(rate, Depths::NONE, &[])?.period(Unit::Day.seconds()));
+    /// // Visited every month when new, and every two months now: the quiet year is believed, but not for ever.
+    /// assert_eq!(format!("{:.0} {:.0}", visits(&new)?.days(), visits(&quiet)?.days()), "30 61");
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
     pub fn believed(&self, rate: &Gamma, depths: Depths, points: &[Point]) -> Result<Believed> {
         let doubtful = self.without_fit(rate, depths)?;
         let weight = self.weight_of_fit(rate);
@@ -275,11 +300,12 @@ impl Lesson<'_> {
         squares.sum::<f64>() / self.next.len() as f64
     }
 
-    /// How much higher the points of the past are than a prior's curve, on average.
+    /// How much higher the points, of the past and of what came next, are than a prior's curve, on average.
     fn shortfall(&self, prior: &ContentPrior) -> f64 {
         let Ok(curve) = prior.without_fit(&self.rate, self.depths) else { return 0.0 };
-        let above = self.points.iter().map(|point| point.divergence() - curve.divergence(point.elapsed()));
-        above.sum::<f64>() / self.points.len().max(1) as f64
+        let points = self.points.iter().chain(self.next);
+        let above = points.map(|point| point.divergence() - curve.divergence(point.elapsed()));
+        above.sum::<f64>() / (self.points.len() + self.next.len()) as f64
     }
 
     /// By how much a fit moves the prediction, times itself and times what was wrong without it: the two sums of a regression.
@@ -304,7 +330,7 @@ impl ContentPrior {
     /// * m and φ: those, of a few, under which what came next was foreseen best, by the mean square of what was wrong, every
     ///   page counting alike;
     /// * μ: the mean over pages, each counting by its credibility `n/(n + m)`;
-    /// * s: that under which the pages' points are as high on average as their curves. Means, because squares would
+    /// * s: that under which the pages' points, past and next, are as high on average as their curves. Means, because squares would
     ///   follow the few pages that were rewritten at once;
     /// * τ: by regression of what came next on what the pages' own fits would change (stacking: Wolpert 1992, Breiman 1996),
     ///   at most one half.

@@ -1,6 +1,6 @@
 //! The suite that every policy passes: sane periods whatever visits show, and obedience to the price.
 
-use super::{About, Outcome, Policy, Visit};
+use super::{About, Outcome, Policy, Pricing, Visit};
 use crate::error::{Error, Result};
 use crate::units::{Period, Rate, Unit};
 
@@ -16,7 +16,7 @@ pub fn conforms<P: Policy>(policy: &P) -> Result<()> {
         Outcome::Unchanged,
     ];
     for elapsed in [0.0, 1e-6, 1.0, 86_400.0, 1e9] {
-        let mut memory = policy.remember(&about, &[1]);
+        let mut memory = policy.remember(&about, 0.0, &[1]);
         let mut now = 0.0;
         obeys_price(policy, &about, &memory)?;
         for (visit, outcome) in found.iter().cycle().take(60).enumerate() {
@@ -35,7 +35,7 @@ fn obeys_price<P: Policy>(policy: &P, about: &About, memory: &P::Memory) -> Resu
     let mut last = 0.0;
     for price in [1e-6, 1.0, 1e3, 1e5, 1e7, 1e12] {
         let period = policy.period(about, memory, price).seconds();
-        let moved = !policy.is_priced() && last > 0.0 && period != last;
+        let moved = policy.pricing() != Pricing::Steered && last > 0.0 && period != last;
         if period.is_nan() || period < last * (1.0 - 1e-9) || moved {
             return Err(Error::Inconsistent(format!(
                 "a policy gave the period {period} s at the price {price} after {last} s at a lower one"

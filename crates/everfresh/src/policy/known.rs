@@ -10,7 +10,7 @@ pub struct Uniform;
 impl Policy for Uniform {
     type Memory = ();
 
-    fn remember(&self, _: &About, _: &[u64]) {}
+    fn remember(&self, _: &About, _: f64, _: &[u64]) {}
 
     fn observe(&self, _: &About, (): &mut (), _: &Visit<'_>) {}
 
@@ -26,7 +26,7 @@ pub struct Proportional;
 impl Policy for Proportional {
     type Memory = ();
 
-    fn remember(&self, _: &About, _: &[u64]) {}
+    fn remember(&self, _: &About, _: f64, _: &[u64]) {}
 
     fn observe(&self, _: &About, (): &mut (), _: &Visit<'_>) {}
 
@@ -42,7 +42,7 @@ pub struct Known(pub Objective);
 impl Policy for Known {
     type Memory = ();
 
-    fn remember(&self, _: &About, _: &[u64]) {}
+    fn remember(&self, _: &About, _: f64, _: &[u64]) {}
 
     fn observe(&self, _: &About, (): &mut (), _: &Visit<'_>) {}
 

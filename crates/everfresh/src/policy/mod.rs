@@ -10,16 +10,20 @@
 //! | [`Proportional`] | price/λ, λ given | CGM03 section 5 |
 //! | [`Known`] | where `w U(t) = price c` under the true curve | CGM03, OP08, RN15: the optimum |
 //! | [`Posterior`] | the same under what is believed of the rate | this project |
+//! | [`Told`], [`Foreknowing`] | the same under true curves; when the truth is worth the price | OP08 section 3.4 |
+//! | [`AtPrice`] | curve fitting, bounds, CGM's estimates, at a given price | OP08 sections 4 and 5.3 |
 //! | [`peers`] | multiplicative and fixed rules | other crawlers, with their defaults |
 //!
 //! Uniform is the policy whose period *is* the price: everything that can spend a budget does it by the same search.
 
 pub mod checks;
 mod known;
+mod op08;
 pub mod peers;
 mod posterior;
 
 pub use known::{Known, Proportional, Uniform};
+pub use op08::{AtPrice, Foreknowing, Profiled, Told};
 pub use posterior::{Aim, Posterior, Watched};
 
 use crate::estimate::Observation;
@@ -28,6 +32,8 @@ use crate::units::{Period, Rate};
 /// What is known of a page before any visit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct About {
+    /// Its number among all pages, for the policies that were told of each.
+    pub number: u32,
     /// Importance, or benefit per second.
     pub weight: f64,
     /// What one visit costs.
@@ -41,7 +47,7 @@ pub struct About {
 impl About {
     /// A page of weight and cost 1.
     pub const fn new(rate: Rate) -> About {
-        About { weight: 1.0, cost: 1.0, group: 0, rate }
+        About { number: 0, weight: 1.0, cost: 1.0, group: 0, rate }
     }
 
     /// The utility that makes a visit worth its price: `price c / w`.
@@ -117,7 +123,7 @@ pub trait Policy: Sync {
     type Memory: Clone + Send + Sync;
 
     /// The memory of a page that was just copied for the first time.
-    fn remember(&self, about: &About, fragments: &[u64]) -> Self::Memory;
+    fn remember(&self, about: &About, now_s: f64, fragments: &[u64]) -> Self::Memory;
 
     /// Takes in what a visit saw.
     fn observe(&self, about: &About, memory: &mut Self::Memory, visit: &Visit<'_>);
@@ -128,15 +134,26 @@ pub trait Policy: Sync {
     /// Learns from all pages together: priors and shared habits. Called now and then, between visits.
     fn learn(&mut self, _pages: &[(&About, &Self::Memory)]) {}
 
-    /// Does it obey a price? Rules that choose their own load do not.
-    fn is_priced(&self) -> bool {
-        true
+    /// How it obeys a price.
+    fn pricing(&self) -> Pricing {
+        Pricing::Steered
     }
 
     /// What it sees of the truth between visits, if anything: only the unreachable bounds of OP08 section 3.4 do.
     fn clairvoyance(&self) -> Clairvoyance {
         Clairvoyance::None
     }
+}
+
+/// How a policy obeys the price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pricing {
+    /// At once: a price can be found at any time at which all pages together spend a budget.
+    Steered,
+    /// It was made for one price, and its load is what follows from that.
+    Given,
+    /// Not at all: a rule that chooses its own load.
+    Own,
 }
 
 /// How a policy that cannot exist is told of changes as they happen (OP08 section 3.4, "dynamic").

@@ -3,7 +3,7 @@
 //! Each was read from its project's code in mid-2026. All choose their own load. What they lack in a laboratory, the dates
 //! that a server sends, is replaced by what they would otherwise take: the time at which they saw a change themselves.
 
-use super::{About, Outcome, Policy, Visit};
+use super::{About, Outcome, Policy, Pricing, Visit};
 use crate::units::Period;
 
 const MINUTE: f64 = 60.0;
@@ -41,7 +41,7 @@ pub trait Rule: Sync {
 impl<R: Rule> Policy for R {
     type Memory = Interval;
 
-    fn remember(&self, _: &About, _: &[u64]) -> Interval {
+    fn remember(&self, _: &About, _: f64, _: &[u64]) -> Interval {
         Interval::starting(self.start_s())
     }
 
@@ -53,8 +53,8 @@ impl<R: Rule> Policy for R {
         Period::raw(memory.due_s)
     }
 
-    fn is_priced(&self) -> bool {
-        false
+    fn pricing(&self) -> Pricing {
+        Pricing::Own
     }
 }
 
@@ -69,6 +69,11 @@ impl Fixed {
     pub const NUTCH: Fixed = Fixed { interval_s: 30.0 * DAY };
     /// changedetection.io: 3 hours.
     pub const CHANGEDETECTION: Fixed = Fixed { interval_s: 3.0 * HOUR };
+
+    /// Cron: this interval.
+    pub const fn every(interval: Period) -> Fixed {
+        Fixed { interval_s: interval.seconds() }
+    }
 }
 
 impl Rule for Fixed {
@@ -178,7 +183,7 @@ pub struct Entries {
 impl Policy for Miniflux {
     type Memory = Entries;
 
-    fn remember(&self, _: &About, _: &[u64]) -> Entries {
+    fn remember(&self, _: &About, _: f64, _: &[u64]) -> Entries {
         Entries::default()
     }
 
@@ -196,8 +201,8 @@ impl Policy for Miniflux {
         Period::raw(interval.clamp(5.0 * MINUTE, DAY))
     }
 
-    fn is_priced(&self) -> bool {
-        false
+    fn pricing(&self) -> Pricing {
+        Pricing::Own
     }
 }
 
@@ -208,8 +213,8 @@ pub struct Held<P>(pub P);
 impl<P: Policy> Policy for Held<P> {
     type Memory = P::Memory;
 
-    fn remember(&self, about: &About, fragments: &[u64]) -> P::Memory {
-        self.0.remember(about, fragments)
+    fn remember(&self, about: &About, now_s: f64, fragments: &[u64]) -> P::Memory {
+        self.0.remember(about, now_s, fragments)
     }
 
     fn observe(&self, about: &About, memory: &mut P::Memory, visit: &Visit<'_>) {

@@ -108,9 +108,17 @@ impl Posterior {
     /// A policy that knows nothing yet.
     pub fn new(aim: Aim) -> Posterior {
         let on_trial = HALF_LIVES.iter().flat_map(|days| DISPERSIONS.map(|dispersion| (days * 86_400.0, dispersion)));
-        let trials = on_trial.map(|(half_life_s, dispersion)| Trial { habits: Habits::raw(half_life_s, dispersion), prior: BASE });
+        let trials = on_trial
+            .map(|(half_life_s, dispersion)| Trial { habits: Habits::raw(half_life_s, dispersion), prior: BASE });
         let nothing = Depth { sum: 0.0, changes: 0.0 };
-        Posterior { aim, base: BASE, trials: trials.collect(), chosen: 0, hierarchy: Hierarchy::new(BASE), depth: nothing }
+        Posterior {
+            aim,
+            base: BASE,
+            trials: trials.collect(),
+            chosen: 0,
+            hierarchy: Hierarchy::new(BASE),
+            depth: nothing,
+        }
     }
 
     /// The habits that foresaw best so far.
@@ -155,9 +163,10 @@ impl Posterior {
 impl Policy for Posterior {
     type Memory = Watched;
 
-    fn remember(&self, _: &About, fragments: &[u64]) -> Watched {
+    fn remember(&self, _: &About, _: f64, fragments: &[u64]) -> Watched {
         // Which pages are on the panel is a matter of chance, but always the same.
-        let lot = fragments.iter().fold(0u64, |mix, hash| mix.rotate_left(5) ^ hash).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let lot =
+            fragments.iter().fold(0u64, |mix, hash| mix.rotate_left(5) ^ hash).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let is_on_panel = (lot >> 32).is_multiple_of(PANEL);
         let panel = is_on_panel.then(|| vec![Panelist::default(); self.trials.len()].into_boxed_slice());
         Watched { panel, ..Watched::default() }

@@ -1,0 +1,207 @@
+//! The laboratory against closed forms, against itself on other threads, and against the rankings of the papers.
+
+#![allow(clippy::unwrap_used)]
+
+use everfresh::policy::peers::{Fixed, Heritrix, Miniflux, NutchAdaptive, StormCrawler};
+use everfresh::policy::{About, Aim, Known, Policy, Posterior, Proportional, Uniform, checks};
+use everfresh::{Objective, Order, Period, Rate, Unit};
+use everfresh_sim::contest::{Contest, Entrant, Goal};
+use everfresh_sim::world::{Habit, Page, Process, Rates, Source, Synthetic, Weights, World};
+use everfresh_sim::{Conditions, Score, run};
+
+const DAY: f64 = 86_400.0;
+
+fn always(_: f64) -> bool {
+    true
+}
+
+fn poisson_page(key: u64, per_day: f64) -> Page {
+    let rate = Rate::per(per_day, Unit::Day).unwrap();
+    let source = Source::Whole(Process::Poisson { rate: rate.per_second() });
+    Page { key, about: About::new(rate), host: 0, born_s: 0.0, dies_s: f64::INFINITY, source }
+}
+
+fn alike(pages: u64, per_day: f64) -> World {
+    World::new("alike", (0..pages).map(|key| poisson_page(key, per_day)).collect())
+}
+
+fn synthetic(habit: Habit, pages: usize) -> World {
+    let (rates, weights, duration_s) = (Rates::Lognormal, Weights::Uniform, 200.0 * DAY);
+    Synthetic { pages, rates, weights, habit, duration_s, seed: 3 }.build()
+}
+
+fn conditions(days: f64, per_day: f64) -> Conditions {
+    let (duration_s, budget) = (days * DAY, per_day / DAY);
+    Conditions { duration_s, warmup_s: 0.0, budget, price: 0.0, order: Order::Fixed, seed: 11 }
+}
+
+/// CGM03 table II: the three orders, over r from 0.1 to 10, within three standard errors.
+#[test]
+fn freshness_and_age_are_those_of_table_two() {
+    for order in Order::ALL {
+        for r in [0.1, 0.3, 1.0, 3.0, 10.0] {
+            // One visit a day, r changes a day; the first days are not yet in the rhythm.
+            let conditions = Conditions { order, warmup_s: 20.0 * DAY, ..conditions(220.0, 1.0) };
+            let daily = Fixed::every(Period::of(1.0, Unit::Day).unwrap());
+            let score = run(&alike(300, r), daily, &conditions, &always).unwrap();
+            let (freshness, age) = (score.freshness(), score.age_s());
+            let (expected, expected_age) = (order.freshness(r), order.age_in_periods(r));
+            let off = (freshness.mean - expected) / freshness.error;
+            let age_off = (age.mean / DAY - expected_age) / (age.error / DAY);
+            assert!(off.abs() < 3.0 && age_off.abs() < 3.0, "{order:?} r = {r}: {off:.2} and {age_off:.2} errors off");
+            assert!(freshness.error < 0.01 * expected.max(0.05), "{order:?} r = {r}: too blurred to tell");
+        }
+    }
+}
+
+#[test]
+fn one_seed_one_result_on_any_number_of_threads() {
+    let world = synthetic(Habit::Bursty, 600);
+    let of = |threads: usize| -> Score {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(&world, Posterior::new(Aim::Freshness), &conditions(100.0, 0.3), &always).unwrap())
+    };
+    let (one, three) = (of(1), of(3));
+    assert_eq!(one, three);
+    assert!(one.visits() > 10_000);
+}
+
+/// Whoever obeys a budget makes as many visits as another.
+#[test]
+fn budgets_are_kept() {
+    for habit in [Habit::Poisson, Habit::Drifting, Habit::Periodic, Habit::Mortal, Habit::Regions] {
+        let world = synthetic(habit, 500);
+        for entrant in [Entrant::Uniform, Entrant::Optimal, Entrant::Posterior, Entrant::Harmonic, Entrant::Content] {
+            let score = entrant.run(&world, &conditions(200.0, 0.2), &always).unwrap();
+            let spent = score.load() * DAY / 0.2;
+            // A page that is gone costs one more visit to learn it.
+            assert!((0.97..1.04).contains(&spent), "{habit:?} {}: {spent}", entrant.name());
+        }
+    }
+}
+
+/// The plan's predicted freshness comes true.
+#[test]
+fn the_optimum_is_what_the_plan_says() {
+    let world = synthetic(Habit::Poisson, 3000);
+    let rates: Vec<f64> = world.pages.iter().map(|page| page.about.rate.per_second()).collect();
+    let pages: Vec<everfresh::Page> = world.pages.iter().map(|page| everfresh::Page::new(page.about.rate)).collect();
+    let budget = everfresh::Price::for_budget(0.2 * rates.len() as f64, Unit::Day).unwrap();
+    let plan = everfresh::Plan::new(&pages, everfresh::Terms::new(budget)).unwrap();
+    let conditions = Conditions { warmup_s: 100.0 * DAY, ..conditions(400.0, 0.2) };
+    let score = run(&world, Known(Objective::Freshness), &conditions, &always).unwrap();
+    let (measured, said) = (score.freshness(), plan.totals().freshness);
+    assert!((measured.mean - said).abs() < 0.004, "{measured:?} {said}");
+    let uniform = run(&world, Uniform, &conditions, &always).unwrap();
+    let gain = score.fresher_than(&uniform);
+    assert!(gain.mean > 10.0 * gain.error, "{gain:?}");
+    let proportional = run(&world, Proportional, &conditions, &always).unwrap();
+    assert!(proportional.freshness().mean < uniform.freshness().mean, "CGM03 theorem: uniform beats proportional");
+}
+
+/// Ours learns from its visits alone, and gains over uniform in every kind of world.
+#[test]
+fn learning_pays_in_every_world() {
+    for habit in [Habit::Poisson, Habit::Bursty, Habit::Periodic, Habit::Drifting, Habit::Mortal] {
+        let world = synthetic(habit, 1500);
+        let conditions = conditions(200.0, 0.5);
+        let uniform = Entrant::Uniform.run(&world, &conditions, &always).unwrap();
+        let ours = Entrant::Posterior.run(&world, &conditions, &always).unwrap();
+        let gain = ours.fresher_than(&uniform);
+        assert!(gain.mean > 3.0 * gain.error, "{habit:?}: {gain:?}");
+    }
+}
+
+/// OP08 section 5: on pages with lists and advertisements, policies that see content beat those that see only change, and
+/// knowing what really happens is a bound that none passes.
+#[test]
+fn content_is_kept_as_op08_ranks() {
+    let world = synthetic(Habit::Regions, 300);
+    let conditions = conditions(200.0, 0.2);
+    let left = |entrant: Entrant| entrant.run(&world, &conditions, &always).unwrap().divergence().mean;
+    let (uniform, fs_s, hs_s) = (left(Entrant::Uniform), left(Entrant::FsS), left(Entrant::HsS));
+    let fs_d = left(Entrant::FsD);
+    let (fitting, bounds, cgm, ours) =
+        (left(Entrant::CurveFitting), left(Entrant::BoundBased), left(Entrant::Cgm), left(Entrant::Content));
+    assert!(fs_s < hs_s && fs_s < uniform, "fragments {fs_s}, whole {hs_s}, uniform {uniform}");
+    assert!(fitting < cgm && bounds < cgm && ours < cgm, "fitting {fitting}, bounds {bounds}, ours {ours}, cgm {cgm}");
+    assert!((bounds / fitting - 1.0).abs() < 0.25, "fitting {fitting}, bounds {bounds}");
+    for online in [fitting, bounds, cgm, ours] {
+        assert!(fs_d < online, "FS-D {fs_d}, online {online}");
+    }
+}
+
+#[test]
+fn hosts_are_held_to_their_caps() {
+    let mut world = synthetic(Habit::Poisson, 400);
+    for page in world.pages.iter_mut().take(100) {
+        page.host = 1;
+    }
+    // Host 1 allows a tenth of what its pages would get.
+    world.host_caps = vec![f64::INFINITY, 0.1 * 100.0 * 0.2 / DAY];
+    for entrant in [Entrant::Uniform, Entrant::Posterior, Entrant::StormCrawler] {
+        let score = entrant.run(&world, &conditions(300.0, 0.2), &always).unwrap();
+        let visits: u32 = score.pages[..100].iter().map(|page| page.visits).sum();
+        assert!(f64::from(visits) < 1.1 * 0.1 * 100.0 * 0.2 * 300.0, "{}: {visits}", entrant.name());
+        assert!(f64::from(visits) > 0.5 * 0.1 * 100.0 * 0.2 * 300.0, "{}: {visits}", entrant.name());
+    }
+}
+
+#[test]
+fn failed_visits_cost_and_teach_nothing() {
+    let mut world = synthetic(Habit::Poisson, 500);
+    let well = Entrant::Posterior.run(&world, &conditions(100.0, 0.3), &always).unwrap();
+    world.failures = 0.4;
+    let ill = Entrant::Posterior.run(&world, &conditions(100.0, 0.3), &always).unwrap();
+    assert!(ill.freshness().mean < well.freshness().mean - 0.01);
+    assert!(ill.freshness().mean > 0.5 * well.freshness().mean);
+}
+
+/// At the same visits ours is fresher than every rule of another crawler.
+#[test]
+fn ours_beats_the_peers_at_their_own_load() {
+    let world = synthetic(Habit::Poisson, 400);
+    for peer in Entrant::all().filter(|entrant| entrant.is_peer()) {
+        let theirs = peer.run(&world, &conditions(200.0, 0.2), &always).unwrap();
+        let budget = Conditions { budget: theirs.load(), ..conditions(200.0, 0.2) };
+        let ours = Entrant::Posterior.run(&world, &budget, &always).unwrap();
+        let gain = ours.fresher_than(&theirs);
+        assert!(gain.mean > -gain.error, "{}: {gain:?}", peer.name());
+    }
+}
+
+#[test]
+fn a_contest_measures_against_the_optimum() {
+    let world = synthetic(Habit::Poisson, 600);
+    let contest =
+        Contest { world: &world, conditions: conditions(150.0, 0.3), seeds: 2, goal: Goal::Freshness, hold_peers: false };
+    let scores = contest.run(Entrant::Optimal, &always).unwrap();
+    let frontier = contest.frontier(&[scores[0].load()], &always).unwrap();
+    let optimal = contest.standing(Entrant::Optimal, &scores, &frontier);
+    assert!((optimal.share.unwrap() - 1.0).abs() < 0.1, "{optimal:?}");
+    assert!((optimal.optimum_needs.unwrap() - 1.0).abs() < 0.05, "{optimal:?}");
+    let uniform = contest.standing(Entrant::Uniform, &contest.run(Entrant::Uniform, &always).unwrap(), &frontier);
+    assert!(uniform.share.unwrap().abs() < 0.1 && uniform.optimum_needs.unwrap() < 0.95, "{uniform:?}");
+    assert!(contest.run(Entrant::Uniform, &|_: f64| false).is_none(), "a run can be stopped");
+}
+
+#[test]
+fn every_policy_passes_the_suite() {
+    fn check<P: Policy>(policy: &P) {
+        checks::conforms(policy).unwrap();
+    }
+    check(&Uniform);
+    check(&Proportional);
+    for objective in Objective::ALL {
+        check(&Known(objective));
+    }
+    for aim in [Aim::Freshness, Aim::Age, Aim::Harmonic, Aim::Content] {
+        check(&Posterior::new(aim));
+    }
+    check(&Fixed::NUTCH);
+    check(&NutchAdaptive);
+    check(&StormCrawler::DEFAULT);
+    check(&StormCrawler::NEWS);
+    check(&Heritrix);
+    check(&Miniflux);
+}

@@ -41,8 +41,14 @@ fn main() {
         let keep: usize = std::env::var("PAGES").map_or(1500, |v| v.parse().unwrap());
         world = world.sample(keep);
         for days in std::env::var("DAYS").unwrap_or("7,30,90".into()).split(",").map(|d| d.parse::<f64>().unwrap()) {
-            let (duration, warmup) =
-                if name.starts_with('@') { (60.0 * days * 86400.0, 20.0 * days * 86400.0) } else { (duration, 0.0) };
+            let (duration, warmup) = if name.starts_with('@') {
+                (
+                    std::env::var("VISITS").map_or(60.0, |v| v.parse::<f64>().unwrap()) * days * 86400.0,
+                    std::env::var("WARM").map_or(20.0, |v| v.parse::<f64>().unwrap()) * days * 86400.0,
+                )
+            } else {
+                (duration, 0.0)
+            };
             let c = Conditions {
                 duration_s: duration,
                 warmup_s: warmup,

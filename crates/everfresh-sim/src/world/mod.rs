@@ -99,8 +99,8 @@ pub(crate) fn stream(seed: u64, key: u64, purpose: u64) -> SplitMix64 {
 #[derive(Clone, Debug)]
 pub(crate) enum Pair {
     Whole { process: Process, rng: SplitMix64, next_s: f64, version: [u64; 1], copy: u64 },
-    Regions(Content),
-    Recorded(Replay),
+    Regions(Box<Content>),
+    Recorded(Box<Replay>),
 }
 
 impl Pair {
@@ -114,8 +114,8 @@ impl Pair {
                 let version = [rng.random::<u64>()];
                 Pair::Whole { process, rng, next_s, version, copy: version[0] }
             }
-            Source::Regions(layout) => Pair::Regions(Content::new(layout, page.born_s, rng)),
-            Source::Recorded(history) => Pair::Recorded(Replay::new(history, page.born_s)),
+            Source::Regions(layout) => Pair::Regions(Box::new(Content::new(layout, page.born_s, rng))),
+            Source::Recorded(history) => Pair::Recorded(Box::new(Replay::new(history, page.born_s))),
         }
     }
 

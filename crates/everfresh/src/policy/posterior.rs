@@ -1,5 +1,6 @@
 use super::{About, Outcome, Policy, Visit};
 use crate::curve::{Age, DivergenceCurve, Lomax};
+use crate::error::Result;
 use crate::estimate::{Estimator, Gamma, Habits, Hierarchy, Observation, PageState, Population, Prior};
 use crate::numeric::{Evaluation, solve};
 use crate::units::Period;
@@ -29,14 +30,15 @@ pub enum Aim {
 ///
 /// How fast evidence fades, and how much less than a Poisson count it says where changes come in bursts, is learnt too: a
 /// panel of every eighth page is followed under all [`Habits`] on trial, and those that foresaw the panel's visits best count
-/// for all pages.
+/// for all pages. So is the steadiness κ of a page: even where its mean rate is known, that of the next weeks is
+/// Gamma(κ)-distributed about it, which gives the curve a heavier tail, `1/α' = 1/α + 1/κ` at the same mean.
 #[derive(Clone, Debug)]
 pub struct Posterior {
     aim: Aim,
     base: Prior,
     trials: Vec<Trial>,
-    /// Which of the habits on trial count.
-    chosen: usize,
+    /// Which of the habits on trial count, and with which steadiness.
+    chosen: (usize, usize),
     hierarchy: Hierarchy,
     depth: Depth,
 }
@@ -61,8 +63,8 @@ pub struct Watched {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Panelist {
     state: PageState,
-    /// The sum of `-ln P` of what its visits saw.
-    surprise: f32,
+    /// The sums of `-ln P` of what its visits saw, by steadiness.
+    surprise: [f32; STEADINESSES.len()],
 }
 
 /// One page in so many is on the panel.
@@ -71,6 +73,9 @@ const PANEL: u64 = 8;
 /// The habits on trial: evidence that counts half after so many days, and so much less than it seems.
 const HALF_LIVES: [f64; 3] = [f64::INFINITY, 360.0, 90.0];
 const DISPERSIONS: [f64; 4] = [2.0, 1.0, 4.0, 8.0];
+
+/// The steadinesses on trial: the first is a page whose rate stays.
+const STEADINESSES: [f64; 4] = [f64::INFINITY, 2.0, 0.7, 0.25];
 
 /// So much better must habits foresee than those that counted before, in nats.
 const CONVINCED: f64 = 3.0;
@@ -115,7 +120,7 @@ impl Posterior {
             aim,
             base: BASE,
             trials: trials.collect(),
-            chosen: 0,
+            chosen: (0, 0),
             hierarchy: Hierarchy::new(BASE),
             depth: nothing,
         }
@@ -123,7 +128,7 @@ impl Posterior {
 
     /// The habits that foresaw best so far.
     pub fn habits(&self) -> Habits {
-        self.trials[self.chosen].habits
+        self.trials[self.chosen.0].habits
     }
 
     fn posterior(&self, about: &About, memory: &Watched) -> Gamma {
@@ -132,11 +137,15 @@ impl Posterior {
 
     fn try_habits(&self, panel: &mut [Panelist], observation: &Observation) {
         for (trial, page) in self.trials.iter().zip(panel) {
-            let changed = page.state.posterior(trial.prior, &trial.habits).change_probability(observation.elapsed());
-            let foreseen = if observation.has_changed() { changed } else { 1.0 - changed };
-            #[expect(clippy::cast_possible_truncation, reason = "seven digits of surprise suffice")]
-            let surprise = -foreseen.max(1e-12).ln() as f32;
-            page.surprise += surprise;
+            let posterior = page.state.posterior(trial.prior, &trial.habits);
+            for (surprise, steadiness) in page.surprise.iter_mut().zip(STEADINESSES) {
+                let curve = unsteady(posterior.alpha(), posterior.beta(), steadiness);
+                let changed = curve.map_or(0.0, |curve| curve.divergence(observation.elapsed()));
+                let foreseen = if observation.has_changed() { changed } else { 1.0 - changed };
+                #[expect(clippy::cast_possible_truncation, reason = "seven digits of surprise suffice")]
+                let nats = -foreseen.max(1e-12).ln() as f32;
+                *surprise += nats;
+            }
             page.state.observe(&trial.prior, &trial.habits, observation);
         }
     }
@@ -144,17 +153,21 @@ impl Posterior {
     /// Which habits foresaw best, and the priors that go with each.
     fn judge(&mut self, pages: &[(&About, &Watched)]) {
         let panel: Vec<&[Panelist]> = pages.iter().filter_map(|(_, memory)| memory.panel.as_deref()).collect();
-        let mut surprises = vec![0.0; self.trials.len()];
+        let mut surprises = vec![[0.0; STEADINESSES.len()]; self.trials.len()];
         for (number, trial) in self.trials.iter_mut().enumerate() {
             let mut population = Population::new();
             for page in &panel {
                 population.add(page[number].state.evidence().scaled(1.0 / trial.habits.dispersion()));
-                surprises[number] += f64::from(page[number].surprise);
+                for (sum, part) in surprises[number].iter_mut().zip(page[number].surprise) {
+                    *sum += f64::from(part);
+                }
             }
             trial.prior = population.learn(self.base, 1.0);
         }
-        let best = (0..surprises.len()).min_by(|a, b| surprises[*a].total_cmp(&surprises[*b])).unwrap_or(0);
-        if surprises[best] + CONVINCED < surprises[self.chosen] {
+        let of = |(trial, steadiness): (usize, usize)| -> f64 { surprises[trial][steadiness] };
+        let all = (0..surprises.len()).flat_map(|trial| (0..STEADINESSES.len()).map(move |s| (trial, s)));
+        let best = all.min_by(|a, b| of(*a).total_cmp(&of(*b))).unwrap_or(self.chosen);
+        if of(best) + CONVINCED < of(self.chosen) {
             self.chosen = best;
         }
     }
@@ -194,7 +207,8 @@ impl Policy for Posterior {
         }
         let threshold = about.threshold(price);
         let posterior = self.posterior(about, memory);
-        let Ok(curve) = posterior.curve() else { return Period::NEVER };
+        let steadiness = STEADINESSES[self.chosen.1];
+        let Ok(curve) = unsteady(posterior.alpha(), posterior.beta(), steadiness) else { return Period::NEVER };
         match self.aim {
             Aim::Freshness => curve.period(threshold),
             Aim::Content => curve.period(threshold / memory.depth.mean_towards(self.depth).max(1e-3)),
@@ -217,6 +231,12 @@ impl Policy for Posterior {
         self.hierarchy = hierarchy;
         self.depth = depth;
     }
+}
+
+/// The curve of a rate that is Gamma(α, β) and varies about that by Gamma(κ): the same mean, a heavier tail.
+fn unsteady(alpha: f64, beta: Period, steadiness: f64) -> Result<Lomax> {
+    let shape = 1.0 / (1.0 / alpha + 1.0 / steadiness);
+    Lomax::new(shape, Period::raw(beta.seconds() * shape / alpha))
 }
 
 /// An hour after the first failure, then twice as long each time, at most a month.

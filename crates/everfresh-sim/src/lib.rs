@@ -4,12 +4,14 @@
 //! * [`run`]: a policy in a world, with a budget or at the load it chooses, event by event;
 //! * [`Score`]: freshness, age, divergence and visits, each with its standard error;
 //! * [`contest`]: every policy by name, compared at the same visits;
+//! * [`papers`]: every table and figure of the papers, computed anew;
 //! * [`trace`]: recorded histories from files.
 //!
 //! One seed, one result, whatever the number of threads.
 
 pub mod contest;
 mod engine;
+pub mod papers;
 mod price;
 mod score;
 pub mod trace;

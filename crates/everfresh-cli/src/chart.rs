@@ -198,13 +198,18 @@ fn picture(draw: impl Fn(&Area<'_>) -> Result<(), Failure>) -> Result<String> {
 
 /// A picture of a size of its own.
 pub(crate) fn sized(size: (u32, u32), draw: impl Fn(&Area<'_>) -> Result<(), Failure>) -> Result<String> {
+    drawn(size, |area| {
+        area.fill(&WHITE)?;
+        draw(area)
+    })
+}
+
+/// The same on whatever is behind it.
+pub(crate) fn drawn(size: (u32, u32), draw: impl Fn(&Area<'_>) -> Result<(), Failure>) -> Result<String> {
     let mut svg = String::new();
     let drawn = {
         let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        area.fill(&WHITE)
-            .map_err(Failure::from)
-            .and_then(|()| draw(&area))
-            .and_then(|()| area.present().map_err(Failure::from))
+        draw(&area).and_then(|()| area.present().map_err(Failure::from))
     };
     drawn.map_err(|error| anyhow!("cannot draw: {error}"))?;
     Ok(svg)

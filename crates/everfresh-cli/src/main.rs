@@ -13,6 +13,7 @@ mod income;
 mod interrupt;
 mod longevity;
 mod output;
+mod papers;
 mod plan;
 mod progress;
 mod simulate;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Income(args) => income::run(&args),
         Command::Split(args) => split::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Papers(args) => papers::run(&args),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man { directory } => generate::man(directory.as_deref()),
     };

@@ -194,7 +194,7 @@ pub(super) fn figure_14(seed: u64) -> Result<Exhibit> {
 }
 
 /// Bins of the estimated interval, in days, as the figure has them.
-const BINS: [&str; 5] = ["≤1 day", "≤1 week", "≤1 month", "≤4 months", "longer"];
+const BINS: [&str; 5] = ["a day", "a week", "a month", "4 months", "longer"];
 const EDGES: [f64; 4] = [1.0, 7.0, 30.0, 120.0];
 
 fn bin(interval_days: f64) -> usize {
@@ -238,8 +238,9 @@ fn bin_shares(shares: [f64; 5], rng: &mut Xoshiro256PlusPlus) -> Result<[[f64; 5
 pub(super) fn figure_17(seed: u64) -> Result<Exhibit> {
     let rng = &mut random(seed, 17);
     let bars = |shares: &[f64; 5]| shares.iter().enumerate().map(|(i, share)| (i as f64, *share)).collect();
-    let axes =
-        |title| Picture::new(title, Axis::classes("time between changes", &BINS), Axis::linear("share of pages"));
+    let axes = |title| {
+        Picture::new(title, Axis::classes("time between changes, up to", &BINS), Axis::linear("share of pages"))
+    };
     let mut exhibit = Exhibit::new(
         Paper::Cgm03,
         "Figure 17",

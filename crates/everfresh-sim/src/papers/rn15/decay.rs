@@ -90,7 +90,7 @@ pub(super) fn section_1(_seed: u64) -> Result<Exhibit> {
             claim("% gained", 100.0 * (after / before - 1.0), 3.3, 1),
         ])
         .with_remark("3.3 % is 12.4 over 12, both rounded; with all digits it is 3.0 %. So is 5.6 = 7.8 - 2.2.")
-        .with_slip("what is called an \"update frequency U\" is the period between two visits"))
+        .with_slip("U is called a frequency, but is the period between two visits"))
 }
 
 /// Figure 1: the two pages in time.

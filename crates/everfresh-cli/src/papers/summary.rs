@@ -53,7 +53,7 @@ pub(super) fn in_words(exhibits: &[Exhibit], seed: u64) -> String {
     );
     if world > 0 {
         text.push_str(&format!(
-            "{world} more are not judged: their data are not public, so ours come from other worlds (seed {seed}) or fitted \
+            "{world} more are not judged: where data are not public, ours come from worlds of our own (seed {seed}) or fitted \
              shares.\n"
         ));
     }

@@ -181,10 +181,11 @@ impl Figure {
 
     /// How ours and the print compare.
     pub fn verdict(&self) -> Verdict {
-        let Some(printed) = &self.printed else { return Verdict::Unprinted };
         if self.on_our_world {
-            Verdict::World
-        } else if self.slip.is_some() {
+            return Verdict::World;
+        }
+        let Some(printed) = &self.printed else { return Verdict::Unprinted };
+        if self.slip.is_some() {
             Verdict::Slip
         } else if printed.holds(self.ours) {
             Verdict::Match

@@ -123,6 +123,6 @@ mod tests {
     fn the_same_seed_gives_the_same_exhibits_on_any_number_of_threads() {
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         assert_eq!(format!("{:?}", exhibits()), format!("{:?}", alone.install(|| all(7).unwrap())));
-        assert_ne!(format!("{:?}", of(Paper::Op08, 8).unwrap()), format!("{:?}", of(Paper::Op08, 7).unwrap()));
+        assert_ne!(format!("{:?}", of(Paper::Cgm03, 8).unwrap()), format!("{:?}", of(Paper::Cgm03, 7).unwrap()));
     }
 }

@@ -113,7 +113,8 @@ fn exhibit(name: &'static str, caption: &str, policies: &[Named], cost: f64) -> 
     );
     let picture = policies.iter().fold(axes, |picture, (name, outcomes)| {
         let mut points: Vec<(f64, f64)> = outcomes.iter().map(|outcome| (outcome.cost, outcome.staleness)).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Where visits are rare several prices cost the same: the curve falls through them.
+        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
         picture.with(*name, Mark::Line, points.clone()).with(format!("{name}, at a price"), Mark::Dots, points)
     });
     let figure = |(name, outcomes): &Named| {

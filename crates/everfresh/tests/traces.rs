@@ -13,8 +13,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use everfresh::estimate::{
-    Drifting, Estimator, Evidence, Foresight, Gamma, Habits, Hierarchy, MaximumLikelihood, Naive, Observation, Prior,
-    Profile, Ratio, Renewal, TwoRate, TwoRates, best_shape, foresight, poisson,
+    Drifting, Estimator, Foresight, Gamma, Habits, Hierarchy, MaximumLikelihood, Naive, Observation, Prior, Profile,
+    Ratio, Renewal, Sightings, TwoRate, TwoRates, best_shape, foresight, poisson,
 };
 use everfresh::{Period, Rate, Unit};
 use std::collections::HashMap;
@@ -161,11 +161,11 @@ fn learn(pages: &[Page]) -> Hierarchy {
     for _ in 0..3 {
         let mut next = Hierarchy::new(base);
         for page in pages {
-            let mut evidence = Evidence::NONE;
+            let mut seen = Sightings::NONE;
             for observation in &page.first {
-                evidence.observe(&learnt.prior(page.group), observation);
+                seen.observe(observation);
             }
-            next.add(page.group, evidence);
+            next.add(page.group, seen.weighed(&learnt.prior(page.group)));
         }
         next.learn();
         learnt = next;
@@ -262,7 +262,7 @@ fn hours_and_weekdays(histories: &[History], end: u64) -> String {
     for history in histories {
         let (mut page, mut start) = (Gamma::new(prior), FROM.max(history.versions[0].0) as f64);
         for observation in visits(history, end, DAY / 4) {
-            let rate = Rate::per(page.alpha() / page.beta().days(), Unit::Day).unwrap();
+            let rate = page.estimate().rate;
             profile.observe(start, &observation, rate).unwrap();
             page.observe(&observation);
             start += observation.elapsed().seconds();

@@ -1,4 +1,4 @@
-use super::{Estimate, Estimator, Evidence, Gamma, Observation, Prior};
+use super::{Estimate, Estimator, Evidence, Observation, Posterior, Prior};
 use crate::error::{Result, within};
 use crate::units::Period;
 use std::f64::consts::LN_2;
@@ -87,7 +87,7 @@ impl PageState {
     }
 
     /// What is believed of the rate now.
-    pub fn posterior(&self, prior: Prior, habits: &Habits) -> Gamma {
+    pub fn posterior(&self, prior: Prior, habits: &Habits) -> Posterior {
         self.past.scaled(1.0 / habits.dispersion).posterior(prior)
     }
 
@@ -140,7 +140,7 @@ impl Drifting {
     }
 
     /// What is believed of the rate now.
-    pub fn posterior(&self) -> Gamma {
+    pub fn posterior(&self) -> Posterior {
         self.state.posterior(self.prior, &self.habits)
     }
 }

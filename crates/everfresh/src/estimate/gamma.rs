@@ -1,4 +1,4 @@
-use super::{Estimate, Estimator, Interval, Knowledge, LEVEL, Observation, Seen};
+use super::{Estimate, Estimator, Interval, Knowledge, LEVEL, Observation, Seen, Sightings};
 use crate::curve::{DivergenceCurve, Lomax};
 use crate::error::{Result, magnitude, within};
 use crate::numeric::gamma_quantile;
@@ -44,6 +44,8 @@ impl Prior {
 }
 
 /// What the visits of one page have told, beside any prior: a likelihood `λ^k e^(-λ e)`. Two numbers, eight bytes.
+///
+/// For models whose time is not the clock's or whose past fades at every visit; plain visits are kept better as [`Sightings`].
 ///
 /// It is as if the page had been watched for the exposure e and k changes had been seen. Added to a [`Prior`] it gives
 /// the posterior Gamma(α + k, β + e). Kept apart from the prior, so that a prior that is learnt anew counts at once.
@@ -122,8 +124,8 @@ impl Evidence {
     }
 
     /// The posterior under a prior.
-    pub fn posterior(self, prior: Prior) -> Gamma {
-        Gamma { prior, evidence: self }
+    pub fn posterior(self, prior: Prior) -> Posterior {
+        Posterior { prior, evidence: self }
     }
 }
 
@@ -142,36 +144,14 @@ fn told_by_change(alpha: f64, beta: f64, elapsed: f64) -> (f64, f64) {
     ((shape - alpha).clamp(0.0, 1.0), (shape / mean - beta).max(0.0))
 }
 
-/// A gamma posterior of a page's rate: λ ~ Gamma(α + k, β + e), from a [`Prior`] and the [`Evidence`] of the visits.
-///
-/// Its predictive curve is [`Lomax`], so that the law prices not knowing the rate. With nothing observed it is the prior.
-///
-/// ```
-/// use everfresh::estimate::{Estimator, Gamma, Observation, Prior};
-/// use everfresh::{Period, Unit};
-///
-/// // Before: about one change in ten days, but who knows. Then: three quiet visits a week apart.
-/// let mut page = Gamma::new(Prior::new(0.5, "1/10days".parse()?)?);
-/// for _ in 0..3 {
-///     page.observe(&Observation::unchanged(Period::of(7.0, Unit::Day)?)?);
-/// }
-/// let estimate = page.estimate();
-/// assert_eq!(estimate.rate.to_string(), "7.019/year"); // 0.5 changes in 5 + 21 days
-/// assert_eq!(estimate.interval.high.unwrap().to_string(), "26.96/year"); // χ²(0.95)/2 = 1.92 changes in 26 days
-/// # Ok::<(), everfresh::Error>(())
-/// ```
+/// λ ~ Gamma(α + k, β + e): what is believed of a page's rate after a [`Prior`] and [`Evidence`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gamma {
+pub struct Posterior {
     prior: Prior,
     evidence: Evidence,
 }
 
-impl Gamma {
-    /// A page of which nothing is known but the prior.
-    pub const fn new(prior: Prior) -> Gamma {
-        Gamma { prior, evidence: Evidence::NONE }
-    }
-
+impl Posterior {
     /// What was believed before.
     pub const fn prior(&self) -> Prior {
         self.prior
@@ -201,14 +181,9 @@ impl Gamma {
     pub fn curve(&self) -> Result<Lomax> {
         Lomax::new(self.alpha(), self.beta())
     }
-}
 
-impl Estimator for Gamma {
-    fn observe(&mut self, observation: &Observation) {
-        self.evidence.observe(&self.prior, observation);
-    }
-
-    fn estimate(&self) -> Estimate {
+    /// The mean rate, its interval and what was told.
+    pub fn estimate(&self) -> Estimate {
         let tail = (1.0 - LEVEL) / 2.0;
         Estimate {
             rate: Rate::estimated(self.alpha() / self.beta().seconds()),
@@ -217,7 +192,68 @@ impl Estimator for Gamma {
         }
     }
 
-    fn change_probability(&self, elapsed: Period) -> f64 {
+    /// The probability that a visit finds a change when it comes `elapsed` after the last one.
+    pub fn change_probability(&self, elapsed: Period) -> f64 {
         self.curve().map_or(0.0, |curve| curve.divergence(elapsed))
+    }
+}
+
+/// A gamma posterior of a page's rate, from a [`Prior`] and the [`Sightings`] of the visits.
+///
+/// Its predictive curve is [`Lomax`], so that the law prices not knowing the rate. With nothing observed it is the prior.
+///
+/// ```
+/// use everfresh::estimate::{Estimator, Gamma, Observation, Prior};
+/// use everfresh::{Period, Unit};
+///
+/// // Before: about one change in ten days, but who knows. Then: three quiet visits a week apart.
+/// let mut page = Gamma::new(Prior::new(0.5, "1/10days".parse()?)?);
+/// for _ in 0..3 {
+///     page.observe(&Observation::unchanged(Period::of(7.0, Unit::Day)?)?);
+/// }
+/// let estimate = page.estimate();
+/// assert_eq!(estimate.rate.to_string(), "7.019/year"); // 0.5 changes in 5 + 21 days
+/// assert_eq!(estimate.interval.high.unwrap().to_string(), "26.96/year"); // χ²(0.95)/2 = 1.92 changes in 26 days
+/// # Ok::<(), everfresh::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gamma {
+    prior: Prior,
+    sightings: Sightings,
+}
+
+impl Gamma {
+    /// A page of which nothing is known but the prior.
+    pub const fn new(prior: Prior) -> Gamma {
+        Gamma { prior, sightings: Sightings::NONE }
+    }
+
+    /// What the visits saw, beside the prior.
+    pub const fn sightings(&self) -> Sightings {
+        self.sightings
+    }
+
+    /// The gamma distribution nearest to what is believed of the rate.
+    pub fn posterior(&self) -> Posterior {
+        self.sightings.posterior(self.prior)
+    }
+
+    /// The predictive curve: how a copy diverges from a source whose rate is known only so far.
+    pub fn curve(&self) -> Result<Lomax> {
+        self.posterior().curve()
+    }
+}
+
+impl Estimator for Gamma {
+    fn observe(&mut self, observation: &Observation) {
+        self.sightings.observe(observation);
+    }
+
+    fn estimate(&self) -> Estimate {
+        self.sightings.estimate(self.prior)
+    }
+
+    fn change_probability(&self, elapsed: Period) -> f64 {
+        self.posterior().change_probability(elapsed)
     }
 }

@@ -10,7 +10,7 @@
 //! | [`Ratio`] | changed or not, at regular visits | 3 numbers | CGM's bias-corrected estimator |
 //! | [`MaximumLikelihood`] | anything | up to 64 pairs | irregular visits, without a prior |
 //! | [`LastChange`] | last-change times | 3 numbers | sources that tell when they last changed |
-//! | [`Gamma`] | anything | 2 numbers and a shared [`Prior`] | everything: few visits, many pages |
+//! | [`Gamma`] | anything | 20 bytes and a shared [`Prior`] | everything: few visits, many pages |
 //! | [`Drifting`] | anything | 24 bytes and shared habits | pages that change their habits |
 //! | [`Renewal`] | anything | 3 numbers and a shared shape | bursty pages: a change makes the next likelier |
 //! | [`TwoRate`] | anything | 3 numbers and a shared [`TwoRates`] | pages with busy and quiet times |
@@ -30,11 +30,12 @@ pub mod poisson;
 pub mod profile;
 mod ratio;
 mod renewal;
+mod sightings;
 mod two_rate;
 
 pub use drift::{Drifting, Habits, PageState};
 pub use foresight::{Foresight, best_foreseen, foresight};
-pub use gamma::{Evidence, Gamma, Prior};
+pub use gamma::{Evidence, Gamma, Posterior, Prior};
 pub use hierarchy::{Hierarchy, Population};
 pub use last_change::LastChange;
 pub use likelihood::MaximumLikelihood;
@@ -42,6 +43,7 @@ pub use naive::Naive;
 pub use profile::Profile;
 pub use ratio::Ratio;
 pub use renewal::{Renewal, best_shape};
+pub use sightings::Sightings;
 pub use two_rate::{TwoRate, TwoRates};
 
 use crate::error::{Error, Result, magnitude};

@@ -1,5 +1,5 @@
 use super::hierarchy::shape_of_log_variance;
-use super::{Estimate, Estimator, Evidence, Gamma, Interval, Knowledge, LEVEL, Observation, Prior, Seen};
+use super::{Estimate, Estimator, Evidence, Interval, Knowledge, LEVEL, Observation, Posterior, Prior, Seen};
 use crate::error::{Result, within};
 use crate::numeric::digamma;
 use crate::units::{Period, Rate};
@@ -48,7 +48,7 @@ impl Renewal {
         a.powf(self.shape) * (self.shape * (t / a).ln_1p()).exp_m1()
     }
 
-    fn posterior(&self) -> Gamma {
+    fn posterior(&self) -> Posterior {
         self.evidence.posterior(self.prior)
     }
 

@@ -1,4 +1,4 @@
-use super::{Estimate, Estimator, Evidence, Gamma, Knowledge, Observation, Prior, Seen};
+use super::{Estimate, Estimator, Evidence, Knowledge, Observation, Posterior, Prior, Seen};
 use crate::error::{Result, magnitude, within};
 use crate::units::Period;
 use std::ops::Bound;
@@ -63,7 +63,7 @@ impl TwoRates {
 ///
 /// With `v = (quiet, busy)`, `Q` the switching and `Λ` the rates: a quiet visit after I leaves `v e^((Q-Λ)I)`, a changed one
 /// `v (e^(QI) - e^((Q-Λ)I))`, one whose last change is s old `v e^(Q(I-s)) Λ e^((Q-Λ)s)`; each divided by its sum. All are 2x2
-/// matrices in closed form. The mean rate is learnt as by [`Gamma`], in the time that the filter expects to count, and
+/// matrices in closed form. The mean rate is learnt as by [`Evidence`], in the time that the filter expects to count, and
 /// divided by the dispersion that busy times cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoRate {
@@ -84,7 +84,7 @@ impl TwoRate {
         self.busy
     }
 
-    fn posterior(&self) -> Gamma {
+    fn posterior(&self) -> Posterior {
         let dispersion = self.rates.dispersion(self.prior.alpha() / self.prior.beta().seconds());
         self.evidence.scaled(1.0 / dispersion).posterior(self.prior)
     }

@@ -10,6 +10,7 @@ mod phi;
 mod root;
 mod sum;
 
+pub(crate) use digamma::shape_of_log_gap;
 pub use digamma::{digamma, trigamma};
 pub use ein::ein;
 pub use exp_difference::exp_difference;

@@ -1,0 +1,299 @@
+use super::{Estimate, Evidence, Interval, Knowledge, LEVEL, Observation, Posterior, Prior, Seen};
+use crate::error::{Error, Result, not_negative};
+use crate::numeric::{Evaluation, shape_of_log_gap, solve};
+use crate::units::{Period, Rate};
+
+/// What the visits of one page saw, beside any prior: the likelihood `λ^k e^(-λe) Π (1 - e^(-λI))`. Five numbers, 20 bytes.
+///
+/// k changes were counted or dated, the time e is known to have none (but those), and each bare change came within some I since
+/// the visit before. Of the X lengths I their number, sum and product are kept, and stand for lengths spread log-uniformly with the
+/// same means: exact for regular visits and, to the second order, where visits are more frequent than changes. Visits of two very
+/// different lengths (minutes and days, say) move the rate by up to a fifth.
+/// It depends on no prior and not on the order of the visits, adds up, and fades by a factor.
+///
+/// ```
+/// use everfresh::estimate::{Observation, Prior, Sightings};
+/// use everfresh::{Period, Unit};
+///
+/// let day = Period::of(1.0, Unit::Day)?;
+/// let mut seen = Sightings::NONE;
+/// for changed in [true, false, true] {
+///     seen.observe(&if changed { Observation::changed(day)? } else { Observation::unchanged(day)? });
+/// }
+/// // Under Gamma(1, 1 day): ∫ λ e^(-2λ) (1-e^-λ)² dλ / ∫ e^(-2λ) (1-e^-λ)² dλ = 0.0902778 / 0.0833333 = 13/12.
+/// let estimate = seen.estimate(Prior::new(1.0, "1/day".parse()?)?);
+/// assert!((estimate.rate.per_day() - 13.0 / 12.0).abs() < 1e-6);
+/// # Ok::<(), everfresh::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sightings {
+    counted: f32,
+    exposure_s: f32,
+    changed: f32,
+    changed_s: f32,
+    /// The sum of the logarithms of their seconds.
+    changed_logs: f32,
+}
+
+impl Sightings {
+    /// Nothing observed.
+    pub const NONE: Sightings =
+        Sightings { counted: 0.0, exposure_s: 0.0, changed: 0.0, changed_s: 0.0, changed_logs: 0.0 };
+
+    /// `changed` bare changes, the times between their visits and the visits before adding up to `within`, the logarithms of these
+    /// times in seconds to `logs`; and a time `quiet` without a change.
+    pub fn bare(changed: u32, within: Period, logs: f64, quiet: Period) -> Result<Sightings> {
+        let within = not_negative("time of changed visits in seconds", within.seconds())?;
+        let quiet = not_negative("quiet time in seconds", quiet.seconds())?;
+        if !logs.is_finite() || (changed > 0 && within == 0.0) {
+            let got = format!("{changed} changes within {within} s, logarithms {logs}");
+            return Err(Error::Inconsistent(format!("changed visits must take some time, got {got}")));
+        }
+        Ok(Sightings::raw(0.0, quiet, f64::from(changed), within, logs))
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "seven digits suffice")]
+    fn raw(counted: f64, exposure: f64, changed: f64, within: f64, logs: f64) -> Sightings {
+        let [counted, exposure_s, changed, changed_s, changed_logs] =
+            [counted, exposure.min(1e30), changed, within.min(1e30), logs].map(|number| number as f32);
+        Sightings { counted, exposure_s, changed, changed_s, changed_logs }
+    }
+
+    /// Takes in what the next visit saw.
+    pub fn observe(&mut self, observation: &Observation) {
+        let elapsed = observation.elapsed().seconds();
+        *self = self.plus(match observation.seen() {
+            Seen::Unchanged => Sightings::raw(0.0, elapsed, 0.0, 0.0, 0.0),
+            Seen::Changes(n) => Sightings::raw(f64::from(n), elapsed, 0.0, 0.0, 0.0),
+            Seen::LastChange(since) => Sightings::raw(1.0, since.seconds(), 0.0, 0.0, 0.0),
+            Seen::Changed => Sightings::raw(0.0, 0.0, 1.0, elapsed, elapsed.ln()),
+        });
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Sightings) -> Sightings {
+        Sightings {
+            counted: self.counted + other.counted,
+            exposure_s: self.exposure_s + other.exposure_s,
+            changed: self.changed + other.changed,
+            changed_s: self.changed_s + other.changed_s,
+            changed_logs: self.changed_logs + other.changed_logs,
+        }
+    }
+
+    /// The same, counting only the share `factor`, 0 to 1.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Sightings {
+        let part = |number: f32| f64::from(number) * factor;
+        let (changed_s, logs) = (part(self.changed_s), part(self.changed_logs));
+        Sightings::raw(part(self.counted), part(self.exposure_s), part(self.changed), changed_s, logs)
+    }
+
+    /// What they tell under a prior: as much as watching so long and seeing so many changes.
+    ///
+    /// Exact without bare changes. With them the posterior is no gamma distribution; the one nearest to it (in the sense of Kullback
+    /// and Leibler: that with the same mean of λ and of ln λ) takes its place.
+    pub fn weighed(&self, prior: &Prior) -> Evidence {
+        if self.changed == 0.0 {
+            return Evidence::raw(f64::from(self.counted), f64::from(self.exposure_s));
+        }
+        self.grid(prior).evidence(prior)
+    }
+
+    /// The gamma posterior under a prior, with what was seen [weighed](Self::weighed) under it.
+    pub fn posterior(&self, prior: Prior) -> Posterior {
+        self.weighed(&prior).posterior(prior)
+    }
+
+    /// The rate, its interval and how much was told. Unlike the [posterior](Self::posterior), the interval is that of the likelihood
+    /// itself.
+    pub fn estimate(&self, prior: Prior) -> Estimate {
+        if self.changed == 0.0 {
+            return self.posterior(prior).estimate();
+        }
+        let grid = self.grid(&prior);
+        let (evidence, tail) = (grid.evidence(&prior), (1.0 - LEVEL) / 2.0);
+        Estimate {
+            rate: Rate::estimated(grid.mean),
+            interval: Interval::per_second(grid.quantile(tail), grid.quantile(1.0 - tail)),
+            knowledge: Knowledge::new(evidence.changes(), evidence.exposure().seconds()),
+        }
+    }
+
+    /// How many bare changes there are, and within which times they came: one, or the three of Gauss's rule for a log-uniform law
+    /// with this arithmetic and geometric mean.
+    fn within(&self) -> Within {
+        let changed = f64::from(self.changed);
+        let mean = f64::from(self.changed_s) / changed;
+        let log = (f64::from(self.changed_logs) / changed).min(mean.ln());
+        let reach = 0.6f64.sqrt() * half_width(mean.ln() - log);
+        if reach < 1e-2 {
+            return Within { parts: [(changed, log.exp()); 3], len: 1 };
+        }
+        let part = |share: f64, x: f64| (share * changed, (log + x).exp());
+        Within { parts: [part(5.0 / 18.0, -reach), part(8.0 / 18.0, 0.0), part(5.0 / 18.0, reach)], len: 3 }
+    }
+
+    fn grid(&self, prior: &Prior) -> Grid {
+        let density = Density {
+            shape: prior.alpha() + f64::from(self.counted),
+            time: prior.beta().seconds() + f64::from(self.exposure_s),
+            within: self.within(),
+        };
+        Grid::new(&density)
+    }
+}
+
+/// Up to three times and how many bare changes came within each.
+struct Within {
+    parts: [(f64, f64); 3],
+    len: usize,
+}
+
+impl Within {
+    fn iter(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.parts.iter().copied().take(self.len)
+    }
+}
+
+/// The half width w of the log-uniform law whose mean's logarithm exceeds the mean of its logarithm by `gap`: `ln(sinh(w)/w) = gap`.
+fn half_width(gap: f64) -> f64 {
+    if gap < 1e-6 {
+        return (6.0 * gap).sqrt();
+    }
+    solve(gap, (6.0 * gap).sqrt().max(gap), |w| {
+        let value = w + (-(-2.0 * w).exp_m1() / (2.0 * w)).ln();
+        Evaluation { value: value.max(0.0), elasticity: (w / w.tanh() - 1.0) / value }
+    })
+}
+
+/// The posterior density of ln λ: `λ^shape e^(-time λ) Π (1 - e^(-λ length))^count`. Its logarithm is concave.
+struct Density {
+    shape: f64,
+    time: f64,
+    within: Within,
+}
+
+/// `r/(e^r - 1)`, which falls from 1 to 0, and its slope in ln r.
+fn pull(r: f64) -> (f64, f64) {
+    let pull = if r > 0.0 { r / r.exp_m1() } else { 1.0 };
+    (pull, if pull > 0.0 { pull * (1.0 - pull - r) } else { 0.0 })
+}
+
+impl Density {
+    /// The logarithm, at λ = `mode` e^x, up to a constant.
+    fn log(&self, mode: f64, x: f64) -> f64 {
+        self.log_at(mode * x.exp(), x)
+    }
+
+    fn log_at(&self, rate: f64, x: f64) -> f64 {
+        let seen = |(count, length): (f64, f64)| count * (-(-rate * length).exp_m1()).max(f64::MIN_POSITIVE).ln();
+        self.shape * x - self.time * rate + self.within.iter().map(seen).sum::<f64>()
+    }
+
+    /// The λ at which it is largest, and its width there: where `time λ` balances the pull of the changes.
+    fn mode(&self) -> (f64, f64) {
+        let balance = |rate: f64| {
+            let (mut pulled, mut slope) = (self.shape, 0.0);
+            for (count, length) in self.within.iter() {
+                let (pull, its_slope) = pull(rate * length);
+                (pulled, slope) = (pulled + count * pull, slope + count * its_slope);
+            }
+            (pulled, 1.0 - slope / pulled)
+        };
+        let (count, time) =
+            self.within.iter().fold((0.0, 0.0), |(n, time), (count, length)| (n + count, time + count * length));
+        let mode = solve(1.0, (self.shape + count) / (self.time + 0.5 * time), |rate| {
+            let (pulled, elasticity) = balance(rate);
+            Evaluation { value: self.time * rate / pulled, elasticity }
+        });
+        let (pulled, elasticity) = balance(mode);
+        (mode, (pulled * elasticity).sqrt().recip())
+    }
+}
+
+/// The density of ln λ at evenly spaced points, from where it begins to count to where it ends.
+struct Grid {
+    /// The first λ, and the logarithm of the ratio of two neighbours.
+    first: f64,
+    step: f64,
+    /// At each point, their sum being 1.
+    share: [f64; POINTS],
+    mean: f64,
+    /// ln of the mean less the mean of ln λ.
+    log_gap: f64,
+}
+
+/// The sum over points converges faster than any power of their distance; so many give nine digits and more.
+const POINTS: usize = 49;
+
+/// Where the density is e^-16 of its peak it no longer counts.
+const DROP: f64 = 16.0;
+
+impl Grid {
+    fn new(density: &Density) -> Grid {
+        let (mode, width) = density.mode();
+        let top = density.log(mode, 0.0);
+        let reach = |direction: f64| {
+            let mut x = 4.0 * width;
+            // Rates do not lie farther apart.
+            while x < 200.0 && density.log(mode, direction * x) > top - DROP {
+                x *= 1.2;
+            }
+            x
+        };
+        let (below, above) = (reach(-1.0), reach(1.0));
+        let step = (below + above) / (POINTS - 1) as f64;
+        let (first, ratio) = (mode * (-below).exp(), step.exp());
+        let (mut rate, mut share, mut sums) = (first, [0.0; POINTS], [0.0; 3]);
+        for (point, share) in share.iter_mut().enumerate() {
+            let x = point as f64 * step - below;
+            *share = (density.log_at(rate, x) - top).exp();
+            sums = [sums[0] + *share, sums[1] + *share * rate, sums[2] + *share * x];
+            rate *= ratio;
+        }
+        let [total, rates, logs] = sums;
+        let mean = rates / total;
+        let log_gap = ((mean / mode).ln() - logs / total).max(1e-12);
+        Grid { first, step, share: share.map(|share| share / total), mean, log_gap }
+    }
+
+    /// What the nearest gamma distribution has beyond the prior.
+    fn evidence(&self, prior: &Prior) -> Evidence {
+        let shape = shape_of_log_gap(self.log_gap);
+        Evidence::raw((shape - prior.alpha()).max(0.0), (shape / self.mean - prior.beta().seconds()).max(0.0))
+    }
+
+    /// The λ below which lies this share.
+    fn quantile(&self, share: f64) -> f64 {
+        let at = |point: usize| self.share.get(point).copied().unwrap_or(0.0);
+        let (mut sum, mut before) = (0.0, 0.0);
+        for point in 0..POINTS {
+            // The integral up to a point: half of the point's own share, and the first correction of Euler and Maclaurin.
+            let (near, far) = (at(point + 1) - at(point.wrapping_sub(1)), at(point + 2) - at(point.wrapping_sub(2)));
+            let up_to = sum + 0.5 * at(point) - (8.0 * near - far) / 144.0;
+            if up_to >= share && point > 0 {
+                let within = hermite(before, up_to, at(point - 1), at(point), share);
+                return self.first * (((point - 1) as f64 + within) * self.step).exp();
+            }
+            sum += at(point);
+            before = up_to;
+        }
+        self.first * ((POINTS - 1) as f64 * self.step).exp()
+    }
+}
+
+/// Where between 0 and 1 the cubic with these values and slopes at both ends has the value `target`.
+fn hermite(from: f64, to: f64, from_slope: f64, to_slope: f64, target: f64) -> f64 {
+    let value = |t: f64| {
+        let u = 1.0 - t;
+        from * u * u * (1.0 + 2.0 * t) + to * t * t * (3.0 - 2.0 * t) + t * u * (u * from_slope - t * to_slope)
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..24 {
+        let middle = 0.5 * (low + high);
+        if value(middle) < target { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}

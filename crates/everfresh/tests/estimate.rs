@@ -262,6 +262,47 @@ fn groups_alike_are_one() {
     assert!(hierarchy.pooling() > 20.0, "{}", hierarchy.pooling());
 }
 
+/// Two groups or many that differ sixfold, with pages that differ by decades: they are told apart, and held back little.
+#[test]
+fn groups_that_differ_are_told_apart() {
+    for (groups, pages) in [(2, 2000), (20, 200), (100, 40)] {
+        let mut rng = seeded(31);
+        let mut hierarchy = Hierarchy::new(prior(0.5, 0.1));
+        for group in 0..groups {
+            let mean = if group % 2 == 0 { 0.1 } else { 0.6 };
+            for _ in 0..pages {
+                let rate = draw(&mut rng, prior(0.5, mean)).max(1e-12);
+                let mut seen = Sightings::NONE;
+                (0..20).for_each(|_| seen.observe(&poisson_visit(&mut rng, rate, 1.0).unwrap().0));
+                hierarchy.add(group, seen.weighed(&prior(0.5, 0.3)));
+            }
+        }
+        hierarchy.learn();
+        assert!(hierarchy.pooling() <= 30.0, "{groups} groups: {}", hierarchy.pooling());
+        let ratio = hierarchy.prior(1).mean().per_day() / hierarchy.prior(0).mean().per_day();
+        assert!((3.0..13.0).contains(&ratio), "{groups} groups: {ratio}");
+    }
+}
+
+/// Poisson pages whose rates differ are never called bursty, however many or few changes they had.
+#[test]
+fn poisson_pages_are_not_called_weibull() {
+    let (mut groups, mut weibull) = (0, 0);
+    for seed in 0..6 {
+        let mut rng = seeded(100 + seed);
+        let page = |_| -> Vec<Observation> {
+            let rate = draw(&mut rng, prior(0.5, 0.2)).max(1e-9);
+            (0..120).map(|_| poisson_visit(&mut rng, rate, 1.0).unwrap().0).collect()
+        };
+        let pages: Vec<Vec<Observation>> = (0..1500).map(page).collect();
+        for group in poisson::examine(pages.iter().map(Vec::as_slice)) {
+            groups += 1;
+            weibull += u32::from(matches!(group.law, Law::Weibull(_)));
+        }
+    }
+    assert!(groups > 25 && weibull <= 1, "{weibull} of {groups}");
+}
+
 /// The must-show of the gamma posterior: plans from its estimates lose least, through its curve least of all.
 #[test]
 fn plans_from_the_posterior_lose_least() {

@@ -2,6 +2,7 @@ use super::{Evidence, Prior};
 use crate::numeric::{Evaluation, digamma, solve, trigamma};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// What the visits of many pages told, compressed: pages with nearly the same evidence share a bucket.
 ///
@@ -63,6 +64,24 @@ impl Population {
             bucket.changes += other.changes;
             bucket.exposure += other.exposure;
         }
+    }
+
+    /// Two halves, as by the toss of a coin for every page, the same each time. Halves that were balanced would foretell each other.
+    fn halves(&self, group: usize) -> (Population, Population) {
+        let (mut one, mut other) = (Population::new(), Population::new());
+        for (key, bucket) in &self.buckets {
+            let toss = |page: u32| BuildHasherDefault::<DefaultHasher>::default().hash_one((group, key, page)) % 2;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of pages")]
+            let heads = (0..bucket.pages as u32).map(toss).sum::<u64>() as f64;
+            for (half, pages) in [(&mut one, heads), (&mut other, bucket.pages - heads)] {
+                let share = pages / bucket.pages;
+                if pages > 0.5 {
+                    let (changes, exposure) = (bucket.changes * share, bucket.exposure * share);
+                    half.buckets.insert(*key, Bucket { pages, changes, exposure });
+                }
+            }
+        }
+        (one, other)
     }
 
     /// The number of pages.
@@ -135,14 +154,14 @@ fn shape_slope(terms: &[(f64, f64, f64)], base: Prior, pooling: f64, alpha: f64,
 ///
 /// A group's prior is that of all pages, moved by the group's own pages: partial pooling. How far is learnt too. Where groups
 /// differ much, a few pages suffice; where they are alike, a group's own pages count little: a group is held back by as
-/// many pages as make pages likeliest that are left out of their group, tried on up to 200 groups.
+/// many pages as make one half of its pages likeliest given the other, tried on up to 200 groups.
 ///
 /// Pages are put in with their [`Evidence`]; one that was visited again is replaced, so that a hierarchy grows with the data.
 /// [`Hierarchy::learn`] looks at buckets, not at pages.
 ///
-/// What a bare change told was weighed under the prior of its time. Where the first prior was far off (thirty times too
-/// slow, say), learn, take in the visits again under what was learnt, and repeat: three rounds suffice. Counts and dated
-/// changes do not depend on the prior.
+/// What a bare change told was weighed under some prior: [`Sightings::weighed`](super::Sightings::weighed) under any. Learn, weigh
+/// again under what was learnt, and repeat: where it comes to rest the pages are likeliest, whatever the start. Counts and
+/// dated changes do not depend on the prior.
 ///
 /// ```
 /// use everfresh::estimate::{Evidence, Hierarchy, Prior};
@@ -179,9 +198,8 @@ const BASE_PAGES: f64 = 1.0;
 /// By how many pages a group may be held back.
 const POOLINGS: [f64; 8] = [0.3, 1.0, 2.0, 4.0, 10.0, 30.0, 100.0, 1000.0];
 
-/// So many groups decide, and so many pages of each.
+/// So many groups decide.
 const JUDGES: usize = 200;
-const LEFT_OUT: usize = 4;
 
 /// Without groups to compare, all pages are alike.
 const fn most_pooling() -> f64 {
@@ -241,38 +259,26 @@ impl Hierarchy {
     }
 }
 
-/// By how many pages groups are best held back: that under which pages left out of their group are likeliest.
+/// By how many pages groups are best held back: that under which one half of the pages of each group is likeliest, given the other.
 fn pooling<'a>(groups: impl Iterator<Item = &'a Population>, all: Prior) -> f64 {
-    let judges: Vec<&Population> = groups.filter(|group| group.pages() > 1.5).take(JUDGES).collect();
+    let judges = groups.enumerate().filter(|(_, group)| group.pages() > 1.5).take(JUDGES);
+    let judges: Vec<_> = judges.map(|(number, group)| group.halves(number)).collect();
     if judges.is_empty() {
         return most_pooling();
     }
-    let score = |pooling: f64| judges.iter().map(|group| left_out(group, all, pooling)).sum::<f64>();
-    let scored: Vec<_> = POOLINGS.into_par_iter().map(|pooling| (score(pooling), pooling)).collect();
-    scored.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or(most_pooling(), |(_, pooling)| pooling)
-}
-
-/// ln P of some of the pages of a group, each under the prior learnt from the others.
-fn left_out(group: &Population, all: Prior, pooling: f64) -> f64 {
-    let step = group.buckets.len().div_ceil(LEFT_OUT);
-    let mut sum = 0.0;
-    for (key, bucket) in group.buckets.iter().step_by(step) {
-        let (changes, exposure) = (bucket.changes / bucket.pages, bucket.exposure / bucket.pages);
-        let mut others = group.clone();
-        match others.buckets.get_mut(key) {
-            Some(rest) if rest.pages > 1.5 => {
-                rest.pages -= 1.0;
-                rest.changes -= changes;
-                rest.exposure -= exposure;
-            }
-            _ => {
-                others.buckets.remove(key);
-            }
-        }
-        // A bucket of many pages speaks for them.
-        sum += bucket.pages * log_likelihood(others.learn(all, pooling), changes, exposure);
-    }
-    sum
+    let held_out = |train: &Population, test: &Population, pooling: f64| {
+        let prior = train.learn(all, pooling);
+        test.terms().iter().map(|(pages, changes, exposure)| pages * log_likelihood(prior, *changes, *exposure)).sum()
+    };
+    let score = |(a, b): &(Population, Population), pooling: f64| -> f64 {
+        let there: f64 = held_out(a, b, pooling);
+        there + held_out(b, a, pooling)
+    };
+    let scores: Vec<[f64; POOLINGS.len()]> =
+        judges.par_iter().map(|halves| POOLINGS.map(|pooling| score(halves, pooling))).collect();
+    let total = |number: usize| scores.iter().map(|scores| scores[number]).sum::<f64>();
+    let best = (0..POOLINGS.len()).max_by(|a, b| total(*a).total_cmp(&total(*b)));
+    best.map_or(most_pooling(), |number| POOLINGS[number])
 }
 
 /// `ln[Γ(α+k)/Γ(α) β^α/(β+e)^(α+k)]`, of a page's evidence under a prior, up to what does not depend on the prior.

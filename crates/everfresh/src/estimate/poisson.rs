@@ -80,6 +80,25 @@ impl Gaps {
         self.total / self.gaps.len() as f64
     }
 
+    /// The gaps of the second half of the time, the unfinished one included, and the mean gap of the first; none without a change
+    /// in the first.
+    ///
+    /// Pages that are grouped by the very gaps that are looked at seem regular: who changed five times has no room for a long gap.
+    fn later(&self) -> Option<(f64, Vec<Spell>)> {
+        let middle = self.total / 2.0;
+        let (mut at, mut early, mut later) = (0.0, 0.0, Vec::new());
+        let tail = (self.tail > 0.0).then_some((self.tail, f64::INFINITY));
+        for (low, high) in self.gaps.iter().copied().chain(tail) {
+            if at + high <= middle {
+                early += 1.0;
+            } else {
+                later.push(Spell { survived: (middle - at).clamp(0.0, low), low, high });
+            }
+            at += high;
+        }
+        (early > 0.0).then_some((middle / early, later))
+    }
+
     /// P(a gap is longer than x), if the page is Poisson.
     fn survival(&self, x: f64) -> f64 {
         let n = self.gaps.len();
@@ -109,6 +128,14 @@ impl Gaps {
         // Where nearly every visit finds a change, the grid hides all there is to see.
         (share > 0.1).then(|| found / expected)
     }
+}
+
+/// A gap of which it is known that it was longer than `survived`: it ended between `low` and `high`, or has not ended.
+#[derive(Clone, Copy)]
+struct Spell {
+    survived: f64,
+    low: f64,
+    high: f64,
 }
 
 /// The law that fits the times between changes best, as the curve that plans use.
@@ -173,10 +200,10 @@ pub struct Group {
     pub dispersion: Option<f64>,
     /// CGM03 figure 14: ten bars of half a mean gap each.
     pub bars: Vec<Bar>,
-    /// Mean ln P per gap of exponential, Lomax and Weibull, each fitted to half of the pages and judged on the other. None
-    /// for a single page.
+    /// Mean ln P per gap of exponential, Lomax and Weibull, each fitted to half of the pages and judged on the other: pages whose
+    /// first half of visits had such a mean gap, by the gaps of the second half. None for fewer than two.
     pub held_out: Option<[f64; 3]>,
-    /// The winner; the exponential law unless another is clearly better.
+    /// The winner: the exponential law unless another is clearly better, and Lomax unless Weibull is clearly better.
     pub law: Law,
 }
 
@@ -192,19 +219,29 @@ impl Group {
 /// Pages that changed less than three times are left out: two changes have one gap, which is compared with nothing. Groups come
 /// with their mean gap rising.
 pub fn examine<'a>(pages: impl IntoIterator<Item = &'a [Observation]>) -> Vec<Group> {
-    let mut groups: BTreeMap<i32, Vec<Gaps>> = BTreeMap::new();
-    for gaps in pages.into_iter().filter_map(Gaps::of).filter(|gaps| gaps.gaps.len() >= 2) {
-        #[expect(clippy::cast_possible_truncation, reason = "a binary exponent")]
-        let octave = (gaps.mean() / Unit::Day.seconds()).log2().floor() as i32;
-        groups.entry(octave).or_default().push(gaps);
+    let mut groups: BTreeMap<i32, (Vec<Gaps>, Vec<Vec<Spell>>)> = BTreeMap::new();
+    for gaps in pages.into_iter().filter_map(Gaps::of) {
+        if let Some((mean, later)) = gaps.later() {
+            groups.entry(octave(mean)).or_default().1.push(later);
+        }
+        if gaps.gaps.len() >= 2 {
+            groups.entry(octave(gaps.mean())).or_default().0.push(gaps);
+        }
     }
-    groups.into_iter().map(|(octave, pages)| group(octave, &pages)).collect()
+    let seen = groups.into_iter().filter(|(_, (pages, _))| !pages.is_empty());
+    seen.map(|(octave, (pages, later))| group(octave, &pages, &later)).collect()
 }
 
-fn group(octave: i32, pages: &[Gaps]) -> Group {
+/// Between which powers of two a time lies, in days.
+#[expect(clippy::cast_possible_truncation, reason = "a binary exponent")]
+fn octave(seconds: f64) -> i32 {
+    (seconds / Unit::Day.seconds()).log2().floor() as i32
+}
+
+fn group(octave: i32, pages: &[Gaps], later: &[Vec<Spell>]) -> Group {
     let gaps: usize = pages.iter().map(|page| page.gaps.len()).sum();
     let from = Unit::Day.seconds() * f64::from(octave).exp2();
-    let (held_out, law) = verdict(pages);
+    let (held_out, law) = verdict(later, from * std::f64::consts::SQRT_2);
     Group {
         mean_gap: (Period::raw(from), Period::raw(2.0 * from)),
         pages: pages.len(),
@@ -281,27 +318,33 @@ fn bars(pages: &[Gaps], gaps: usize) -> Vec<Bar> {
     bars
 }
 
-/// Gaps of nearly the same bounds together: (how many, from, to); unfinished ones have no end.
-type Cells = Vec<(f64, f64, f64)>;
+/// Spells of nearly the same bounds together, and how many.
+type Cells = Vec<(f64, Spell)>;
 
-fn cells<'a>(pages: impl Iterator<Item = &'a Gaps>) -> Cells {
+fn cells<'a>(pages: impl Iterator<Item = &'a Vec<Spell>>) -> Cells {
     // Sign, exponent and four bits of the mantissa.
     #[expect(clippy::cast_possible_truncation, reason = "a bucket")]
     let bits = |x: f64| (x as f32).to_bits() >> 19;
-    let mut buckets: BTreeMap<(u32, u32), (f64, f64, f64)> = BTreeMap::new();
-    for page in pages {
-        let tail = (page.tail > 0.0).then_some((page.tail, f64::INFINITY));
-        for (low, high) in page.gaps.iter().copied().chain(tail) {
-            let cell = buckets.entry((bits(low), bits(high))).or_default();
-            *cell = (cell.0 + 1.0, cell.1 + low, cell.2 + high);
-        }
+    let mut buckets: BTreeMap<[u32; 3], (f64, [f64; 3])> = BTreeMap::new();
+    for Spell { survived, low, high } in pages.flatten() {
+        let bounds = [*survived, *low, *high];
+        let (n, sums) = buckets.entry(bounds.map(bits)).or_default();
+        *n += 1.0;
+        sums.iter_mut().zip(bounds).for_each(|(sum, bound)| *sum += bound);
     }
-    buckets.into_values().map(|(n, low, high)| (n, low / n, high / n)).collect()
+    let mean = |(n, [survived, low, high]): (f64, [f64; 3])| {
+        (n, Spell { survived: survived / n, low: low / n, high: high / n })
+    };
+    buckets.into_values().map(mean).collect()
 }
 
 /// ln P(gaps) under a law, up to the same constant for all laws.
 fn log_likelihood(cells: &Cells, survival: impl Fn(f64) -> f64) -> f64 {
-    cells.iter().map(|(n, low, high)| n * (survival(*low) - survival(*high)).max(1e-12).ln()).sum()
+    let one = |spell: &Spell| {
+        let ended = (survival(spell.low) - survival(spell.high)).max(1e-12) / survival(spell.survived).max(1e-12);
+        ended.min(1.0).ln()
+    };
+    cells.iter().map(|(n, spell)| n * one(spell)).sum()
 }
 
 const LAWS: usize = 3;
@@ -322,11 +365,13 @@ const SHAPES: [(f64, f64); LAWS] = [(1.0, 1.0), (0.15, 50.0), (0.2, 3.0)];
 /// The likeliest scale and shape: the scale by golden section, inside the shape by golden section.
 fn fit(law: usize, cells: &Cells) -> (f64, f64) {
     let (mut time, mut count) = (0.0, 0.0);
-    for (n, low, high) in cells {
-        time += n * if high.is_finite() { *high } else { *low };
-        count += n;
+    for (n, spell) in cells {
+        let ended = spell.high.is_finite();
+        time += n * (if ended { spell.high } else { spell.low } - spell.survived);
+        count += n * f64::from(u8::from(ended));
     }
-    let mean = time / count;
+    // As if one more had just ended.
+    let mean = time / (count + 1.0);
     let best_scale = |shape: f64| {
         golden((mean * 1e-3).ln(), (mean * 1e3).ln(), |s| log_likelihood(cells, |x| survival(law, s.exp(), shape, x)))
     };
@@ -357,14 +402,18 @@ fn golden(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> (f64, f
     if fa > fb { (a, fa) } else { (b, fb) }
 }
 
-/// Held-out ln P per gap of the three laws, and the winner, fitted to all pages.
-fn verdict(pages: &[Gaps]) -> (Option<[f64; LAWS]>, Law) {
+/// By so much, as a logarithm, a law must fit held-out gaps better than a simpler one to replace it: 20 to 1, as with a profile.
+const BETTER: f64 = 3.0;
+
+/// Held-out ln P per gap of the three laws, and the winner, fitted to all pages; where there are none, the exponential law of
+/// that mean.
+fn verdict(pages: &[Vec<Spell>], mean: f64) -> (Option<[f64; LAWS]>, Law) {
     if pages.len() < 2 {
-        return (None, law_of(0, &cells(pages.iter())));
+        return (None, Law::Exponential(Exponential::new(Rate::estimated(1.0 / mean))));
     }
-    let half = |parity: usize| cells(pages.iter().enumerate().filter(|(i, _)| i % 2 == parity).map(|(_, page)| page));
+    let half = |parity: usize| cells(pages.iter().skip(parity).step_by(2));
     let halves = [half(0), half(1)];
-    let count: f64 = halves.iter().flatten().map(|(n, ..)| n).sum();
+    let count: f64 = halves.iter().flatten().map(|(n, _)| n).sum();
     let mut held_out = [0.0; LAWS];
     for (law, sum) in held_out.iter_mut().enumerate() {
         for (train, test) in [(&halves[0], &halves[1]), (&halves[1], &halves[0])] {
@@ -372,9 +421,10 @@ fn verdict(pages: &[Gaps]) -> (Option<[f64; LAWS]>, Law) {
             *sum += log_likelihood(test, |x| survival(law, scale, shape, x));
         }
     }
-    let best = if held_out[1] > held_out[2] { 1 } else { 2 };
-    // As with a profile: only what is clearly better replaces the simpler.
-    let winner = if held_out[best] > held_out[0] + 3.0 { best } else { 0 };
+    let mut winner = 0;
+    for law in 1..LAWS {
+        winner = if held_out[law] > held_out[winner] + BETTER { law } else { winner };
+    }
     (Some(held_out.map(|sum| sum / count)), law_of(winner, &cells(pages.iter())))
 }
 

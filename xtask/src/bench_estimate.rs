@@ -22,6 +22,8 @@ pub const OPTIONS: Options = Options { pages: 1_000_000, rival_pages: 0, runs: 3
 const SEED: u64 = 7;
 const ROUNDS: usize = 10;
 const PAGES_PER_GROUP: usize = 20;
+/// Of so many pages one is visited in the files.
+const PAGES_PER_FILE: usize = 5;
 
 /// One round of visits: what each page's visit saw.
 fn round(rates: &[f64], seed: u64) -> Result<Vec<Observation>> {
@@ -102,5 +104,6 @@ pub fn run(options: Options) -> Result<String> {
         hierarchy.global().alpha(),
         hierarchy.global().mean()
     );
+    text.push_str(&crate::bench_visits::run(pages.div_ceil(PAGES_PER_FILE), runs, SEED)?);
     Ok(text)
 }

@@ -56,7 +56,7 @@ pub fn run(options: Options) -> Result<String> {
 }
 
 /// The program, built as users build it.
-fn program() -> Result<std::path::PathBuf> {
+pub(crate) fn program() -> Result<std::path::PathBuf> {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--release", "--package", "everfresh-cli"])
         .current_dir(crate::root())
@@ -120,7 +120,7 @@ fn plan(program: &Path, input: &Path, output: &Path, pages: usize) -> Result<(f6
 }
 
 /// Waits for a process and returns the most memory that it had, in KiB, as Linux tells it.
-fn watch(child: &mut Child) -> Result<u64> {
+pub(crate) fn watch(child: &mut Child) -> Result<u64> {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     while child.try_wait()?.is_none() {

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod bench_estimate;
 pub mod bench_files;
+pub mod bench_visits;
 pub mod figures;
 pub mod tidy;
 

@@ -164,13 +164,16 @@ if there is one: pages of a group (as their first visits name it) are taken to b
 Times are seconds since 1970, dates such as 2024-05-01, 2024-05-01 12:00:00 (UTC) or
 2024-05-01T14:00:00+02:00, or timestamps; they count in whole seconds.
 
-Visits of a page must come in the order of their times; pages may come in any order. A visit that
-is no later than the one before, that has no digest, or that lies in the future is skipped, which
-is said. What is remembered of a page is its name, 45 bytes, and 4 if there are groups.
+Rows may come in any order. Where the visits of each page come in the order of their times the table
+is read once, else again and sorted, in bounded memory and temporary files (in $TMPDIR). A second visit
+in the same second, one without a digest and one in the future is skipped, which is said. What is
+remembered of a page is its name, 45 bytes, and 4 if there are groups.
 
 The result goes to --out, else as CSV to stdout: page, rate, rate_low, rate_high (changes per day;
 the truth lies between the last two nine times in ten), estimator, visits, changes, first_seen,
-last_seen, and the group.";
+last_seen, with --curves curve and shape, and the group. Of a page visited once the estimators without
+a prior know nothing: its rate is empty. With --curves the rate is the number in the curve's formula:
+the mean rate for exponential and lomax (shape: alpha), 1/scale for weibull (shape: k).";
 
 #[derive(Debug, Args)]
 #[command(after_help = ESTIMATE_EXAMPLES)]
@@ -194,7 +197,12 @@ pub(crate) struct EstimateArgs {
     /// .arrow or .arrows; `-` is CSV to stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub out: PathBuf,
-    /// Draw how often pages change, by group, and whether changes are Poisson, to a .html file
+    /// Also write the columns `curve` and `shape`, which `everfresh plan` reads: how copies diverge where the rate is not known
+    /// exactly (lomax) or changes come in bursts (weibull)
+    #[arg(long)]
+    pub curves: bool,
+    /// Draw how often pages change, by group, whether changes are Poisson and whether they come as often as foreseen, to a
+    /// .html file
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// The column that names the pages

@@ -288,6 +288,46 @@ pub(crate) fn bars(words: &[String], series: &[(String, Vec<f64>)], y_words: &st
     })
 }
 
+/// What was seen against what was foreseen, and how far chance may part them; as shares.
+pub(crate) struct Dot {
+    pub x: f64,
+    pub y: f64,
+    pub spread: f64,
+}
+
+/// Shares that were seen against those that were foreseen: right ones lie on the diagonal.
+pub(crate) fn calibration(dots: &[Dot]) -> Result<String> {
+    picture(|area| {
+        let mut chart = ChartBuilder::on(area)
+            .margin(16)
+            .x_label_area_size(44)
+            .y_label_area_size(64)
+            .build_cartesian_2d(0.0..1.0, 0.0..1.0)?;
+        chart
+            .configure_mesh()
+            .x_desc("foreseen: probability that the last visit finds a change")
+            .y_desc("seen: share that did")
+            .x_label_formatter(&|share| crate::output::percent(*share))
+            .y_label_formatter(&|share| crate::output::percent(*share))
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.08))
+            .label_style(("sans-serif", 13))
+            .draw()?;
+        chart.draw_series(LineSeries::new([(0.0, 0.0), (1.0, 1.0)], BLACK.mix(0.4)))?;
+        let bar = |dot: &Dot| {
+            let ends = [-1.0, 1.0].map(|side| (dot.x, (dot.x + side * dot.spread).clamp(0.0, 1.0)));
+            PathElement::new(ends, LAW.stroke_width(3))
+        };
+        chart.draw_series(dots.iter().map(bar))?;
+        chart.draw_series(dots.iter().map(|dot| Circle::new((dot.x, dot.y), 5, PAGES.filled())))?;
+        for (number, (words, ink)) in [("seen", PAGES), ("within chance", LAW)].into_iter().enumerate() {
+            let style = ("sans-serif", 13).into_font().color(&ink);
+            chart.draw_series([Text::new(words, (0.02, 0.97 - 0.05 * number as f64), style)])?;
+        }
+        Ok(())
+    })
+}
+
 /// Writes a page of pictures, each with the words about it; either may be empty.
 pub(crate) fn write_page(path: &Path, title: &str, sections: &[(String, String)]) -> Result<()> {
     let text = page(title, sections);

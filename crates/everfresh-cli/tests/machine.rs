@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use everfresh::income::{Asset, explaining_benefit};
@@ -378,17 +379,132 @@ fn estimates_feed_plans() {
     assert_eq!(report["pages"][0]["page"], "p01");
 }
 
+/// Numbers that look random: Knuth's multiplicative generator.
+fn noise(seed: &mut u64) -> f64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// 400 pages of 8 groups with irregular visits and random changes: page, time, version, group.
+fn many_visits() -> Vec<(usize, u64, u32, usize)> {
+    let (mut seed, mut rows) = (7, Vec::new());
+    for page in 0..400 {
+        let rate = 10_f64.powf(3.0 * noise(&mut seed) - 2.5);
+        let (mut time, mut version) = (1_700_000_000, 0);
+        for _ in 0..12 {
+            rows.push((page, time, version, page % 8));
+            let days = 0.1 + 5.0 * noise(&mut seed);
+            version += u32::from(noise(&mut seed) < -f64::exp_m1(-rate * days));
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let seconds = (days * 86_400.0) as u64;
+            time += seconds;
+        }
+    }
+    rows
+}
+
+/// The rows as a table in so many files of a folder.
+fn write_visits(folder: &Path, rows: &[(usize, u64, u32, usize)], files: usize) {
+    for (number, rows) in rows.chunks(rows.len().div_ceil(files)).enumerate() {
+        let row =
+            |(page, time, version, group): &(usize, u64, u32, usize)| format!("p{page},{time},v{version},g{group}\n");
+        let text = "page,time,digest,group\n".to_owned() + &rows.iter().map(row).collect::<String>();
+        std::fs::write(folder.join(format!("{number:02}.csv")), text).unwrap();
+    }
+}
+
+/// By page, by time, pages shuffled, all rows shuffled; in one batch or many: the same numbers to the last digit.
 #[test]
-fn estimates_do_not_depend_on_the_order_of_the_pages() {
-    let (by_page, by_time) = (visits(false), visits(true));
-    let of = |text: &str| piped(&["estimate", "-"], text.as_bytes()).stdout;
-    assert_eq!(of(&by_page), of(&by_time));
-    let text = String::from_utf8(of(&by_page)).unwrap();
+fn estimates_do_not_depend_on_the_order_of_the_rows() {
+    let by_page = many_visits();
+    let (mut by_time, mut shuffled_pages, mut shuffled, mut seed) =
+        (by_page.clone(), by_page.clone(), by_page.clone(), 3);
+    by_time.sort_by_key(|(page, time, ..)| (*time, *page));
+    shuffled_pages.sort_by_key(|(page, time, ..)| (page * 7919 % 400, *time));
+    shuffled.sort_by_cached_key(|_| noise(&mut seed).to_bits());
+    for estimator in ["gamma", "drifting", "likelihood"] {
+        let mut results = Vec::new();
+        for (rows, files) in
+            [(&by_page, 1), (&by_page, 9), (&by_time, 5), (&shuffled_pages, 7), (&shuffled, 1), (&shuffled, 6)]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            write_visits(folder.path(), rows, files);
+            results.push(stdout(&["estimate", folder.path().to_str().unwrap(), "--estimator", estimator, "--curves"]));
+        }
+        assert!(results[0].lines().count() == 401, "{}", results[0]);
+        assert!(results.iter().all(|result| *result == results[0]), "{estimator}");
+    }
+}
+
+#[test]
+fn estimates_find_how_often_pages_change() {
+    let text = String::from_utf8(piped(&["estimate", "-"], visits(false).as_bytes()).stdout).unwrap();
     for (row, days) in text.lines().skip(1).zip(1..).skip(1) {
         let fields: Vec<&str> = row.split(',').collect();
         let rate: f64 = fields[1].parse().unwrap();
-        // Detected changes of a page with as many a day are biased low, which the filter takes off; a few stay uncertain.
+        // Detected changes of a page with as many a day are biased low, which the estimate takes off; a few stay uncertain.
         assert!(rate * f64::from(days) > 0.6 && rate * f64::from(days) < 1.8, "{row}");
+    }
+}
+
+/// Pages whose changes come in bursts get Weibull curves; Poisson pages get Lomax ones.
+#[test]
+fn curves_tell_bursts_from_poisson() {
+    let mut seed = 11;
+    for (shape, expected, other) in [(0.4, ",weibull,", ",exponential,"), (1.0, ",lomax,", ",weibull,")] {
+        let mut text = "page,time,changed\n".to_owned();
+        for page in 0..60 {
+            // Mean gaps of about 30 hours, visits every hour.
+            let scale = if shape < 1.0 { 9.0 } else { 30.0 };
+            let mut gap = || scale * (-(1.0 - noise(&mut seed)).ln()).powf(1.0 / shape);
+            let mut next = gap();
+            for hour in 0..1500 {
+                let changed = next < f64::from(hour);
+                while next < f64::from(hour) {
+                    next += gap();
+                }
+                text.push_str(&format!("{page},{},{}\n", hour * 3600, u8::from(changed)));
+            }
+        }
+        let curves = String::from_utf8(piped(&["estimate", "-", "--curves"], text.as_bytes()).stdout).unwrap();
+        let count = |word: &str| curves.lines().filter(|line| line.contains(word)).count();
+        assert!(count(expected) > 40 && count(other) == 0, "{shape}: {curves}");
+    }
+}
+
+/// A file and a stream of Arrow, with dictionaries and timestamps, say the same as CSV.
+#[test]
+fn estimates_are_the_same_from_arrow() {
+    use arrow_array::types::Int32Type;
+    use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray, TimestampSecondArray};
+    use std::sync::Arc;
+    let folder = tempfile::tempdir().unwrap();
+    let rows = many_visits();
+    write_visits(folder.path(), &rows, 1);
+    let expected = stdout(&["estimate", folder.path().join("00.csv").to_str().unwrap()]);
+    let names: Vec<String> = rows.iter().map(|(page, ..)| format!("p{page}")).collect();
+    let pages: DictionaryArray<Int32Type> = names.iter().map(String::as_str).collect();
+    let times = TimestampSecondArray::from_iter_values(rows.iter().map(|(_, time, ..)| i64::try_from(*time).unwrap()));
+    let digests = StringArray::from_iter_values(rows.iter().map(|(_, _, version, _)| format!("v{version}")));
+    let groups = StringArray::from_iter_values(rows.iter().map(|(.., group)| format!("g{group}")));
+    let columns: [(&str, ArrayRef); 4] = [
+        ("page", Arc::new(pages)),
+        ("time", Arc::new(times)),
+        ("digest", Arc::new(digests)),
+        ("group", Arc::new(groups)),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let (file, stream) = (folder.path().join("visits.arrow"), folder.path().join("visits.arrows"));
+    let mut writer = arrow_ipc::writer::FileWriter::try_new(File::create(&file).unwrap(), &batch.schema()).unwrap();
+    for first in (0..batch.num_rows()).step_by(1000) {
+        writer.write(&batch.slice(first, 1000.min(batch.num_rows() - first))).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut writer = arrow_ipc::writer::StreamWriter::try_new(File::create(&stream).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    for path in [file, stream] {
+        assert_eq!(stdout(&["estimate", path.to_str().unwrap()]), expected, "{}", path.display());
     }
 }
 
@@ -422,6 +538,7 @@ fn the_report_of_estimates_needs_nothing_else() {
     piped(&["estimate", "-", "--report", report.to_str().unwrap()], visits(true).as_bytes());
     let page = std::fs::read_to_string(&report).unwrap();
     assert!(page.contains("1 week to 1 month") && page.contains("Are changes Poisson?") && page.contains("<svg"));
+    assert!(page.contains("Do changes come as often as foreseen?") && page.contains("within chance"));
     assert!(!page.contains("href=") && !page.contains("src="));
     let refused = everfresh().args(["estimate", "-", "--report", "changes.svg"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));

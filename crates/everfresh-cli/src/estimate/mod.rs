@@ -1,10 +1,14 @@
 //! `everfresh estimate`: from a table of visits to how often each page changes.
 //!
-//! Batches are decoded and divided by the names of their pages in parallel, and taken in in order, all shards at a time. What a
-//! bare change told depends a little on the prior, which is learnt from a first batch; if all pages then tell another one,
-//! the table is read again.
+//! Batches are decoded and divided by the names of their pages in parallel, and taken in in order, all shards at a time. What is
+//! kept of a page depends on no prior; the priors are learnt when all pages are known. Where the visits of a page are not in the
+//! order of their times, the table is read again and sorted first.
 
+mod calibration;
+mod curves;
+mod grouping;
 mod model;
+mod priors;
 mod report;
 mod rows;
 mod store;
@@ -12,19 +16,19 @@ mod visits;
 
 use anyhow::{Result, bail};
 use everfresh::Unit;
-use everfresh::estimate::{Evidence, Habits, LastChange, MaximumLikelihood, Naive, Ratio};
+use everfresh::estimate::{Estimator, Habits, LastChange, MaximumLikelihood, Naive, Ratio, poisson};
 use rayon::prelude::*;
 
 use crate::args::{EstimateArgs, EstimatorArg};
 use crate::output::{self, count, number};
 use crate::progress::ProgressLine;
 use crate::table::{self, Input};
-use model::{Alone, DriftingModel, GammaModel, Model, Priors};
-use store::{Groups, Shard};
+use curves::Laws;
+use grouping::Sorter;
+use model::{Alone, DriftingModel, GammaModel, Model};
+use priors::Priors;
+use store::{Groups, Shard, With};
 use visits::{FAULTS, Fault, Reader, SHARDS, Skipped, Told, Visits};
-
-/// Scans at most: the second has nearly always the right prior.
-const SCANS: usize = 3;
 
 pub(crate) fn run(args: &EstimateArgs) -> Result<()> {
     table::check_ending(&args.out)?;
@@ -35,34 +39,36 @@ pub(crate) fn run(args: &EstimateArgs) -> Result<()> {
         bail!("--half-life and --dispersion need --estimator drifting");
     }
     match args.estimator {
-        EstimatorArg::Gamma => estimate(args, GammaModel(Priors::new()?)),
-        EstimatorArg::Drifting => estimate(args, DriftingModel { priors: Priors::new()?, habits: habits(args)? }),
-        EstimatorArg::Naive => estimate(args, Alone::<Naive>::new()),
-        EstimatorArg::Ratio => estimate(args, Alone::<Ratio>::new()),
-        EstimatorArg::Likelihood => estimate(args, Alone::<MaximumLikelihood>::new()),
-        EstimatorArg::LastChange => estimate(args, Alone::<LastChange>::new()),
+        EstimatorArg::Gamma => watched(args, 1.0)?.finish(args),
+        EstimatorArg::Drifting => drifting(args),
+        EstimatorArg::Naive => alone::<Naive>(args),
+        EstimatorArg::Ratio => alone::<Ratio>(args),
+        EstimatorArg::Likelihood => alone::<MaximumLikelihood>(args),
+        EstimatorArg::LastChange => alone::<LastChange>(args),
     }
 }
 
-fn habits(args: &EstimateArgs) -> Result<Habits> {
+fn alone<E: Estimator + Clone + Default + Send + Sync>(args: &EstimateArgs) -> Result<()> {
+    Learner::new(args, |_| Alone::<E>::new())?.finish(args)
+}
+
+/// All pages as gamma posteriors have them, with their priors; what was seen counts only the share `factor`.
+fn watched(args: &EstimateArgs, factor: f64) -> Result<Learner<GammaModel>> {
+    let priors = Priors::new()?;
+    let mut learner = Learner::new(args, |told| GammaModel { priors, dated: told == Told::LastModified })?;
+    learner.learn(factor)?;
+    Ok(learner)
+}
+
+/// What fades depends on the prior that it faded under: that is learnt first, and the table is read again.
+fn drifting(args: &EstimateArgs) -> Result<()> {
     let half_life = args.half_life.unwrap_or(everfresh::Period::NEVER);
-    Ok(Habits::new(half_life, args.dispersion.unwrap_or(1.0))?)
-}
-
-fn estimate<M: Model>(args: &EstimateArgs, model: M) -> Result<()> {
-    let input = Input::open(&args.visits, visits::columns(args))?;
-    let reader = Reader { told: visits::told(&input)?, now: args.now.map_or_else(clock, Ok)?, hasher: <_>::default() };
-    let shards = (0..SHARDS).map(|_| Shard::new()).collect();
-    let mut learner = Learner { input, reader, model, shards, groups: Groups::default() };
-    let skipped = learner.learn()?;
-    skipped.say(learner.reader.told);
-    let told = learner.write(args)?;
-    let summary = learner.summary(&told);
-    output::say(&summary);
-    match &args.report {
-        Some(path) => learner.report(path, &summary),
-        None => Ok(()),
-    }
+    let habits = Habits::new(half_life, args.dispersion.unwrap_or(1.0))?;
+    let Learner { mut table, model: GammaModel { priors, .. }, shards } = watched(args, habits.dispersion().recip())?;
+    let mut shards: Vec<_> = shards.into_iter().map(|mut shard| shard.lend(|_| <_>::default())).collect();
+    let model = DriftingModel { priors, habits };
+    table.scan("reading again", &model, &mut shards)?;
+    Learner { table, model, shards }.finish(args)
 }
 
 /// Now, in whole seconds since 1970.
@@ -70,63 +76,116 @@ fn clock() -> Result<u32> {
     Ok(u32::try_from(jiff::Timestamp::now().as_second())?)
 }
 
-/// All pages, and what their visits are read with.
-struct Learner<M: Model> {
+/// A table of visits, and how it is read.
+struct Table {
     input: Input,
     reader: Reader,
-    model: M,
-    shards: Vec<Shard<M::State>>,
     groups: Groups,
+    /// Must the visits of pages be sorted?
+    is_disordered: bool,
 }
 
-impl<M: Model> Learner<M> {
-    /// Reads the table, again if the priors were far off.
-    fn learn(&mut self) -> Result<SkippedVisits> {
-        let mut scans = 0;
-        loop {
-            scans += 1;
-            let skipped = self.scan(if scans == 1 { "reading" } else { "reading again" }, scans == 1)?;
-            let was_far = self.learn_priors();
-            // Dated changes tell the same under every prior.
-            if !was_far || scans == SCANS || self.reader.told == Told::LastModified {
-                return Ok(skipped);
-            }
-            self.reset();
-        }
+impl Table {
+    fn open(args: &EstimateArgs) -> Result<Table> {
+        let input = Input::open(&args.visits, visits::columns(args))?;
+        let now = args.now.map_or_else(clock, Ok)?;
+        let reader = Reader::new(visits::told(&input)?, now);
+        Ok(Table { input, reader, groups: Groups::default(), is_disordered: false })
     }
 
-    fn scan(&mut self, pass: &str, is_first: bool) -> Result<SkippedVisits> {
-        let Learner { input, reader, model, shards, groups } = self;
+    /// Takes in all visits, sorted where they must be.
+    fn scan<M: Model>(&mut self, pass: &str, model: &M, shards: &mut [Shard<M::State>]) -> Result<SkippedVisits> {
+        if !self.is_disordered {
+            match self.scan_in_order(pass, model, shards) {
+                Err(error) if error.is::<Disorder>() => self.is_disordered = true,
+                result => return result,
+            }
+        }
+        self.scan_sorted(pass, model, shards)
+    }
+
+    fn scan_in_order<M: Model>(&self, pass: &str, model: &M, shards: &mut [Shard<M::State>]) -> Result<SkippedVisits> {
+        let with = With { told: self.reader.told, model, groups: &self.groups };
         let mut skipped = SkippedVisits::default();
-        let line = ProgressLine::new(pass, input, "visits");
-        let mut to_try = is_first && model.priors().is_some() && reader.told != Told::LastModified;
-        input.scan(
-            true,
-            |batch| reader.visits(batch),
-            |visits, done| {
+        let line = ProgressLine::new(pass, &self.input, "visits");
+        self.input.scan_parts(
+            |batch| self.reader.visits(batch),
+            |batches: Vec<Visits>, done| {
                 line.at(done);
-                for _ in 0..if to_try { 2 } else { 0 } {
-                    take(shards, &visits, reader, model, groups)?;
-                    learn_priors(shards, model, groups);
-                    shards.par_iter_mut().for_each(Shard::reset);
-                }
-                to_try = false;
-                skipped.add(&visits, &take(shards, &visits, reader, model, groups)?);
-                Ok(())
+                let take = |(number, shard): (usize, &mut Shard<M::State>)| shard.take(number, &batches, &with);
+                let parts: Vec<_> = shards.par_iter_mut().enumerate().map(take).collect();
+                skipped.add(&batches, parts)?;
+                if skipped.of(Fault::Backwards) > 0 { Err(Disorder.into()) } else { Ok(()) }
             },
         )?;
         Ok(skipped)
     }
 
-    fn learn_priors(&mut self) -> bool {
-        learn_priors(&self.shards, &mut self.model, &self.groups)
+    fn scan_sorted<M: Model>(&self, pass: &str, model: &M, shards: &mut [Shard<M::State>]) -> Result<SkippedVisits> {
+        let with = With { told: self.reader.told, model, groups: &self.groups };
+        let mut skipped = SkippedVisits::default();
+        let mut sorters: Vec<Sorter> = (0..SHARDS).map(|_| Sorter::default()).collect();
+        shards.par_iter_mut().for_each(Shard::begin);
+        let line = ProgressLine::new(&format!("{pass} and sorting"), &self.input, "visits");
+        self.input.scan_parts(
+            |batch| self.reader.visits(batch),
+            |batches: Vec<Visits>, done| {
+                line.at(done);
+                let both = shards.par_iter_mut().zip(&mut sorters).enumerate();
+                let gather = |(number, (shard, sorter)): (usize, (&mut Shard<M::State>, &mut Sorter))| {
+                    shard.gather(number, &batches, &self.groups, sorter)
+                };
+                let parts: Vec<_> = both.map(gather).collect();
+                skipped.add(&batches, parts)
+            },
+        )?;
+        shards.par_iter_mut().for_each(Shard::begin);
+        let both: Vec<_> = shards.iter_mut().zip(sorters).collect();
+        let take = |(shard, sorter): (&mut Shard<M::State>, Sorter)| shard.take_sorted(sorter, &with);
+        let same: Vec<_> = both.into_par_iter().map(take).collect();
+        let same: Vec<_> = same.into_iter().collect::<Result<_>>()?;
+        let (count, place) = &mut skipped.0[Fault::SameSecond as usize];
+        *count = same.iter().map(|(count, _)| count).sum();
+        if let Some((page, second)) = same.into_iter().filter_map(|(_, first)| first).min() {
+            *place = format!("page `{page}` at {}", jiff::Timestamp::from_second(i64::from(second))?);
+        }
+        Ok(skipped)
+    }
+}
+
+/// All pages of a table, as a model has them.
+struct Learner<M: Model> {
+    table: Table,
+    model: M,
+    shards: Vec<Shard<M::State>>,
+}
+
+impl<M: Model> Learner<M> {
+    /// Reads the table and says what was skipped.
+    fn new(args: &EstimateArgs, model: impl FnOnce(Told) -> M) -> Result<Learner<M>> {
+        let mut table = Table::open(args)?;
+        let model = model(table.reader.told);
+        let mut shards: Vec<_> = (0..SHARDS).map(|_| Shard::new()).collect();
+        table.scan("reading", &model, &mut shards)?.say(table.reader.told);
+        Ok(Learner { table, model, shards })
     }
 
-    fn reset(&mut self) {
-        self.shards.par_iter_mut().for_each(Shard::reset);
+    /// Writes everything.
+    fn finish(mut self, args: &EstimateArgs) -> Result<()> {
+        let pages = self.by_name();
+        let seen = if args.curves || args.report.is_some() { self.record(&pages)? } else { Vec::new() };
+        let groups = poisson::examine(seen.iter().map(|(_, seen)| seen.as_slice()));
+        let laws = args.curves.then(|| Laws::new(&groups));
+        let told = self.write(args, &pages, laws.as_ref())?;
+        let summary = self.summary(&told, args);
+        output::say(&summary);
+        match &args.report {
+            Some(path) => self.report(path, &summary, &groups, &seen),
+            None => Ok(()),
+        }
     }
 
-    fn summary(&mut self, told: &rows::Totals) -> String {
+    fn summary(&self, told: &rows::Totals, args: &EstimateArgs) -> String {
         let count = |n: u64, one: &str| count(n as f64, one);
         let mut text = format!(
             "{}, {}, {} seen; {} visited again but never seen to change",
@@ -138,77 +197,79 @@ impl<M: Model> Learner<M> {
         if told.once > 0 {
             text.push_str(&format!(", {} visited once", count(told.once, "page")));
         }
-        let groups = self.groups.names().len();
-        if let Some(priors) = self.model.priors() {
-            let (mean, alpha) = (priors.all.mean(), priors.all.alpha());
-            text.push_str(&format!("\na page changes {mean} on average; rates differ by a gamma law of shape "));
-            text.push_str(&number(alpha));
-            if groups > 1 {
-                let own = number(priors.pooling);
-                text.push_str(&format!("; {}, each held to that as by {own} pages", count(groups as u64, "group")));
+        let Some(priors) = self.model.priors() else {
+            if told.once > 0 {
+                let estimator = rows::word(args);
+                text.push_str(&format!(
+                    "\n{estimator} knows nothing of a page visited once: its rate is empty; gamma would have the rate of its like"
+                ));
             }
+            return text;
+        };
+        let (mean, alpha) = (priors.all.mean(), priors.all.alpha());
+        text.push_str(&format!("\na page changes {mean} on average; rates differ by a gamma law of shape "));
+        text.push_str(&number(alpha));
+        if let Some(pooling) = priors.pooling {
+            let groups = count(priors.by_group.len() as u64, "group");
+            text.push_str(&format!("; {groups}, each held to that as by {}", output::count(pooling, "page")));
         }
         text
     }
 }
 
-/// Every shard takes in its visits.
-fn take<M: Model>(
-    shards: &mut [Shard<M::State>],
-    visits: &Visits,
-    reader: &Reader,
-    model: &M,
-    groups: &Groups,
-) -> Result<Skipped> {
-    let of_shard = |(shard, rows): (&mut Shard<M::State>, &Vec<u32>)| shard.take(visits, rows, reader, model, groups);
-    let parts: Vec<Result<Skipped>> = shards.par_iter_mut().zip(&visits.rows).map(of_shard).collect();
-    let mut skipped = visits.skipped;
-    for part in parts {
-        skipped.merge(&part?);
+/// The visits of a page are not in the order of their times.
+#[derive(Debug)]
+struct Disorder;
+
+impl std::fmt::Display for Disorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the visits of a page are not in the order of their times")
     }
-    Ok(skipped)
 }
 
-/// Learns the priors; true if they were far off for many pages.
-fn learn_priors<M: Model>(shards: &[Shard<M::State>], model: &mut M, groups: &Groups) -> bool {
-    if model.priors().is_none() {
-        return false;
-    }
-    let of_shard = |shard: &Shard<M::State>| -> Vec<(u32, Evidence)> {
-        let watched = shard.pages.iter().enumerate().filter(|(_, page)| page.visits > 1);
-        watched.map(|(number, page)| (shard.group(number), model.evidence(&page.state))).collect()
-    };
-    let told: Vec<(u32, Evidence)> = shards.iter().flat_map(of_shard).collect();
-    let ranks = store::ranks(&groups.names());
-    model.priors().is_some_and(|priors| priors.learn(told, &ranks))
-}
+impl std::error::Error for Disorder {}
 
 /// All visits that were skipped, and the place of the first of each kind.
 #[derive(Default)]
 struct SkippedVisits([(u64, String); FAULTS.len()]);
 
 impl SkippedVisits {
-    fn add(&mut self, visits: &Visits, skipped: &Skipped) {
-        for (fault, (count, first)) in FAULTS.into_iter().zip(&mut self.0) {
-            let (more, row) = skipped.of(fault);
-            if *count == 0 && more > 0 {
-                *first = visits.batch.where_is(row as usize);
-            }
-            *count += more;
+    /// Adds what some batches skipped, and what each shard skipped of each.
+    fn add(&mut self, batches: &[Visits], shards: Vec<Result<Vec<Skipped>>>) -> Result<()> {
+        let mut skipped: Vec<Skipped> = batches.iter().map(|visits| visits.skipped).collect();
+        for shard in shards {
+            skipped.iter_mut().zip(&shard?).for_each(|(all, one)| all.merge(one));
         }
+        for (visits, skipped) in batches.iter().zip(&skipped) {
+            for (fault, (count, first)) in FAULTS.into_iter().zip(&mut self.0) {
+                let (more, row) = skipped.of(fault);
+                if *count == 0 && more > 0 {
+                    *first = visits.batch.where_is(row as usize);
+                }
+                *count += more;
+            }
+        }
+        Ok(())
+    }
+
+    fn of(&self, fault: Fault) -> u64 {
+        self.0[fault as usize].0
     }
 
     fn say(&self, told: Told) {
-        for (fault, (skipped, first)) in FAULTS.into_iter().zip(&self.0).filter(|(_, (skipped, _))| *skipped > 0) {
-            let why = match fault {
-                Fault::Backwards => "time goes backwards: sort the visits of each page by time",
-                Fault::SameSecond => "two visits of a page in the same second",
-                Fault::Future => "the time is in the future",
-                Fault::Empty if told == Told::LastModified => "there is no time of the last change",
-                Fault::Empty => "the digest is empty",
-                Fault::AfterVisit => "the last change is later than the visit",
+        for (fault, (visits, first)) in FAULTS.into_iter().zip(&self.0).filter(|(_, (visits, _))| *visits > 0) {
+            let visits = count(*visits as f64, "visit");
+            let said = match fault {
+                Fault::Backwards => format!("{visits} earlier than the one before: all were sorted by time"),
+                Fault::SameSecond => format!("{visits} skipped: the page was visited in the same second"),
+                Fault::Future => format!("{visits} skipped: the time is in the future"),
+                Fault::Empty if told == Told::LastModified => {
+                    format!("{visits} skipped: there is no time of the last change")
+                }
+                Fault::Empty => format!("{visits} skipped: the digest is empty"),
+                Fault::AfterVisit => format!("{visits} skipped: the last change is later than the visit"),
             };
-            output::say(&format!("{} skipped: {why} (first: {first})", count(*skipped as f64, "visit")));
+            output::say(&format!("{said} (first: {first})"));
         }
     }
 }

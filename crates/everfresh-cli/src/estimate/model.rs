@@ -2,7 +2,13 @@
 
 use std::marker::PhantomData;
 
-use everfresh::estimate::{Estimate, Estimator, Evidence, Habits, Hierarchy, Observation, PageState, Prior};
+use everfresh::estimate::{
+    Drifting, Estimate, Estimator, Gamma, Habits, Observation, PageState, Posterior, Seen, Sightings,
+};
+use everfresh::{Period, Result, Unit};
+
+use super::priors::Priors;
+use super::store::Page;
 
 /// An estimator for many pages: what they share is here, the rest in the state of each.
 pub(super) trait Model: Sync {
@@ -10,99 +16,88 @@ pub(super) trait Model: Sync {
 
     fn observe(&self, group: u32, state: &mut Self::State, observation: &Observation);
 
-    fn estimate(&self, group: u32, state: &Self::State) -> Estimate;
+    fn estimate(&self, group: u32, page: &Page<Self::State>) -> Result<Estimate>;
 
-    /// What a page's visits told, for the priors.
-    fn evidence(&self, _: &Self::State) -> Evidence {
-        Evidence::NONE
+    /// The gamma posterior of a page, where the model has such.
+    fn posterior(&self, _: u32, _: &Page<Self::State>) -> Result<Option<Posterior>> {
+        Ok(None)
     }
 
-    /// The priors, where the model has such.
-    fn priors(&mut self) -> Option<&mut Priors> {
+    /// The probability of a change so long after these observations.
+    fn foresee(&self, group: u32, before: &[Observation], elapsed: Period) -> f64;
+
+    /// What was believed of pages before they were visited, where the model has such beliefs.
+    fn priors(&self) -> Option<&Priors> {
         None
     }
 }
 
-/// What is believed of a page before it was visited, by the number of its group.
-pub(super) struct Priors {
-    base: Prior,
-    pub all: Prior,
-    pub by_group: Vec<Prior>,
-    /// By how many pages a group is held back.
-    pub pooling: f64,
+fn foreseen(mut estimator: impl Estimator, before: &[Observation], elapsed: Period) -> f64 {
+    before.iter().for_each(|observation| estimator.observe(observation));
+    estimator.change_probability(elapsed)
 }
 
-/// How far a prior may have been off, for the evidence that was weighed under it to stay: a factor.
-const FAR_OFF: f64 = 2.0;
+/// What a gamma posterior needs of a page beside the counts and times that are there anyway: 8 bytes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Watched {
+    /// Seconds known to be without a change.
+    quiet: u32,
+    /// Of the others, the logarithms of the seconds from visit to visit, added up.
+    logs: f32,
+}
 
-/// The share of pages whose prior may have been far off.
-const FEW: f64 = 0.05;
+/// Gamma posteriors.
+pub(super) struct GammaModel {
+    pub priors: Priors,
+    /// Are changes dated?
+    pub dated: bool,
+}
 
-impl Priors {
-    /// One change a month, but pages differ by decades: nothing is learnt yet.
-    pub(super) fn new() -> everfresh::Result<Priors> {
-        let base = Prior::new(0.5, everfresh::Rate::per(1.0, everfresh::Unit::Month)?)?;
-        Ok(Priors { base, all: base, by_group: Vec::new(), pooling: 0.0 })
-    }
-
-    #[inline]
-    pub(super) fn of(&self, group: u32) -> Prior {
-        self.by_group.get(group as usize).copied().unwrap_or(self.all)
-    }
-
-    /// Learns from what the visits of all pages told, given with their groups; `ranks` are the places of groups by name.
-    /// True if many pages were weighed under a prior that was far off.
-    pub(super) fn learn(&mut self, mut told: Vec<(u32, Evidence)>, ranks: &[u32]) -> bool {
-        use rayon::slice::ParallelSliceMut;
-        let rank = |group: u32| ranks.get(group as usize).copied().unwrap_or(0);
-        // Sums depend on their order, so that it must not depend on the order of the rows or on the number of threads.
-        told.par_sort_unstable_by_key(|(group, evidence)| {
-            (rank(*group), evidence.changes().to_bits(), evidence.exposure().seconds().to_bits())
-        });
-        let mut hierarchy = Hierarchy::new(self.base);
-        for (group, evidence) in &told {
-            hierarchy.add(rank(*group) as usize, *evidence);
+impl GammaModel {
+    /// What the visits of a page saw.
+    pub(super) fn sightings(&self, page: &Page<Watched>) -> Result<Sightings> {
+        let seconds = |seconds: u32| Period::of(f64::from(seconds), Unit::Second);
+        let quiet = page.state.quiet;
+        if self.dated {
+            return Sightings::watched(page.changes, seconds(quiet)?);
         }
-        hierarchy.learn();
-        let before = std::mem::replace(
-            self,
-            Priors {
-                base: self.base,
-                all: hierarchy.global(),
-                by_group: ranks.iter().map(|rank| hierarchy.prior(*rank as usize)).collect(),
-                pooling: hierarchy.pooling(),
-            },
-        );
-        let is_far = |group: u32| {
-            let ratio = before.of(group).mean().per_second() / self.of(group).mean().per_second();
-            !(FAR_OFF.recip()..=FAR_OFF).contains(&ratio)
-        };
-        let far = told.iter().filter(|(group, _)| is_far(*group)).count();
-        far as f64 > FEW * told.len() as f64
+        let within = (page.last - page.first).saturating_sub(quiet);
+        Sightings::bare(page.changes, seconds(within)?, f64::from(page.state.logs), seconds(quiet)?)
     }
 }
-
-/// Gamma posteriors: two numbers a page.
-pub(super) struct GammaModel(pub Priors);
 
 impl Model for GammaModel {
-    type State = Evidence;
+    type State = Watched;
 
     #[inline]
-    fn observe(&self, group: u32, state: &mut Evidence, observation: &Observation) {
-        state.observe(&self.0.of(group), observation);
+    fn observe(&self, _: u32, state: &mut Watched, observation: &Observation) {
+        // Times are whole seconds that fit.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let whole = |period: Period| period.seconds() as u32;
+        match observation.seen() {
+            Seen::LastChange(since) => state.quiet = state.quiet.saturating_add(whole(since)),
+            #[allow(clippy::cast_possible_truncation)]
+            Seen::Changed => state.logs += (observation.elapsed().seconds() as f32).ln(),
+            Seen::Unchanged | Seen::Changes(_) => {
+                state.quiet = state.quiet.saturating_add(whole(observation.elapsed()))
+            }
+        }
     }
 
-    fn estimate(&self, group: u32, state: &Evidence) -> Estimate {
-        state.posterior(self.0.of(group)).estimate()
+    fn estimate(&self, group: u32, page: &Page<Watched>) -> Result<Estimate> {
+        Ok(self.sightings(page)?.estimate(self.priors.of(group)))
     }
 
-    fn evidence(&self, state: &Evidence) -> Evidence {
-        *state
+    fn posterior(&self, group: u32, page: &Page<Watched>) -> Result<Option<Posterior>> {
+        Ok(Some(self.sightings(page)?.posterior(self.priors.of(group))))
     }
 
-    fn priors(&mut self) -> Option<&mut Priors> {
-        Some(&mut self.0)
+    fn foresee(&self, group: u32, before: &[Observation], elapsed: Period) -> f64 {
+        foreseen(Gamma::new(self.priors.of(group)), before, elapsed)
+    }
+
+    fn priors(&self) -> Option<&Priors> {
+        Some(&self.priors)
     }
 }
 
@@ -119,16 +114,20 @@ impl Model for DriftingModel {
         state.observe(&self.priors.of(group), &self.habits, observation);
     }
 
-    fn estimate(&self, group: u32, state: &PageState) -> Estimate {
-        state.posterior(self.priors.of(group), &self.habits).estimate()
+    fn estimate(&self, group: u32, page: &Page<PageState>) -> Result<Estimate> {
+        Ok(page.state.posterior(self.priors.of(group), &self.habits).estimate())
     }
 
-    fn evidence(&self, state: &PageState) -> Evidence {
-        state.evidence().scaled(1.0 / self.habits.dispersion())
+    fn posterior(&self, group: u32, page: &Page<PageState>) -> Result<Option<Posterior>> {
+        Ok(Some(page.state.posterior(self.priors.of(group), &self.habits)))
     }
 
-    fn priors(&mut self) -> Option<&mut Priors> {
-        Some(&mut self.priors)
+    fn foresee(&self, group: u32, before: &[Observation], elapsed: Period) -> f64 {
+        foreseen(Drifting::new(self.priors.of(group), self.habits), before, elapsed)
+    }
+
+    fn priors(&self) -> Option<&Priors> {
+        Some(&self.priors)
     }
 }
 
@@ -148,7 +147,11 @@ impl<E: Estimator + Clone + Default + Send + Sync> Model for Alone<E> {
         state.observe(observation);
     }
 
-    fn estimate(&self, _: u32, state: &E) -> Estimate {
-        state.estimate()
+    fn estimate(&self, _: u32, page: &Page<E>) -> Result<Estimate> {
+        Ok(page.state.estimate())
+    }
+
+    fn foresee(&self, _: u32, before: &[Observation], elapsed: Period) -> f64 {
+        foreseen(E::default(), before, elapsed)
     }
 }

@@ -1,14 +1,18 @@
-//! The report: how often pages change, by group (CGM03 figure 17), and whether their changes are Poisson (figure 14).
+//! The report: how often pages change, by group (CGM03 figure 17), whether their changes are Poisson (figure 14), and whether
+//! changes come as often as foreseen.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::Result;
-use everfresh::estimate::poisson::{self, Group};
-use everfresh::estimate::{Estimate, Observation};
+use everfresh::estimate::poisson::Group;
+use everfresh::estimate::{Estimate, Estimator, Observation};
 use everfresh::{Period, Rate, Unit};
 
-use super::model::{Alone, Model};
-use super::{Learner, Shard};
+use super::model::Model;
+use super::rows::Place;
+use super::store::Page;
+use super::{Learner, calibration};
 use crate::chart;
 use crate::output::{self, Grid, number, percent};
 
@@ -60,22 +64,53 @@ impl Model for Recorder {
         }
     }
 
-    fn estimate(&self, group: u32, _: &Self::State) -> Estimate {
-        Alone::<everfresh::estimate::Naive>::new().estimate(group, &<_>::default())
+    fn estimate(&self, _: u32, _: &Page<Self::State>) -> everfresh::Result<Estimate> {
+        Ok(everfresh::estimate::Naive::new().estimate())
+    }
+
+    fn foresee(&self, _: u32, _: &[Observation], _: Period) -> f64 {
+        0.0
     }
 }
 
+/// The group of a page and what its visits saw.
+pub(super) type Seen = (u32, Vec<Observation>);
+
 impl<M: Model> Learner<M> {
-    /// Reads the visits of some pages once more and writes the report.
-    pub(super) fn report(self, path: &Path, summary: &str) -> Result<()> {
-        let (histogram, shares) = self.histogram();
-        let groups = self.poisson()?;
+    /// Reads the visits of some pages once more, evenly drawn by name.
+    pub(super) fn record(&mut self, pages: &[Place]) -> Result<Vec<Seen>> {
+        let step = pages.len().div_ceil(ASKED).max(1);
+        let asked: HashSet<Place> = pages.iter().copied().step_by(step).collect();
+        let lend = |(number, shard): (u8, &mut super::Shard<M::State>)| {
+            shard.lend(|page| {
+                let is_asked = u32::try_from(page).is_ok_and(|page| asked.contains(&(number, page)));
+                is_asked.then(Vec::new)
+            })
+        };
+        let mut shards: Vec<_> = (0..).zip(&mut self.shards).map(lend).collect();
+        let result = self.table.scan("looking at changes", &Recorder, &mut shards);
+        // By name: shards differ from run to run, and sums depend on their order.
+        let mut seen = Vec::new();
+        for (shard, page) in pages {
+            let shard = &mut shards[usize::from(*shard)];
+            let group = shard.group(*page as usize);
+            seen.extend(shard.pages[*page as usize].state.take().map(|seen| (group, seen)));
+        }
+        self.shards.iter_mut().zip(shards).for_each(|(shard, lent)| shard.take_back(lent));
+        result.map(|_| seen)
+    }
+
+    /// Writes the report.
+    pub(super) fn report(&self, path: &Path, summary: &str, groups: &[Group], seen: &[Seen]) -> Result<()> {
+        let (histogram, shares) = self.histogram()?;
         let mut sections = vec![
             (String::new(), summary.to_owned()),
             (chart::bars(&CLASSES.map(|(words, _)| words.to_owned()), &shares, "share of pages")?, histogram),
         ];
-        sections.push((String::new(), verdict(&groups)));
-        for group in &groups {
+        let calibration = calibration::of(&self.model, seen);
+        sections.push((calibration.picture()?, calibration.words()));
+        sections.push((String::new(), verdict(groups)));
+        for group in groups {
             let words: Vec<String> = group.bars.iter().map(|bar| bar.up_to.to_string()).collect();
             let seen = group.bars.iter().map(|bar| bar.seen).collect();
             let expected = group.bars.iter().map(|bar| bar.expected).collect();
@@ -86,13 +121,13 @@ impl<M: Model> Learner<M> {
     }
 
     /// CGM03 figure 17: as a table, and the shares of all pages and of the largest groups.
-    fn histogram(&self) -> (String, Vec<(String, Vec<f64>)>) {
-        let names = self.groups.names();
+    fn histogram(&self) -> Result<(String, Vec<(String, Vec<f64>)>)> {
+        let names = self.table.groups.names();
         let (mut all, mut by_group) = (Classes::default(), vec![Classes::default(); names.len()]);
         for shard in &self.shards {
             for (number, page) in shard.pages.iter().enumerate().filter(|(_, page)| page.visits > 0) {
                 let group = shard.group(number);
-                let rate = self.model.estimate(group, &page.state).rate;
+                let rate = self.model.estimate(group, page)?.rate;
                 all.add(rate);
                 if let Some(group) = by_group.get_mut(group as usize) {
                     group.add(rate);
@@ -112,29 +147,7 @@ impl<M: Model> Learner<M> {
             grid.row(row);
         }
         let drawn = groups.iter().take(5).map(|(name, classes)| ((*name).to_owned(), classes.shares().to_vec()));
-        (grid.text(), drawn.collect())
-    }
-
-    fn poisson(self) -> Result<Vec<Group>> {
-        let pages = self.by_name();
-        let step = pages.len().div_ceil(ASKED).max(1);
-        let asked: std::collections::HashSet<(u8, u32)> = pages.into_iter().step_by(step).collect();
-        let Learner { input, reader, shards, groups, .. } = self;
-        let record = |(shard, pages): (u8, Shard<M::State>)| {
-            pages.with_states(|page| {
-                let is_asked = u32::try_from(page).is_ok_and(|page| asked.contains(&(shard, page)));
-                is_asked.then(Vec::new)
-            })
-        };
-        let shards = (0..).zip(shards).map(record).collect();
-        let mut recorder = Learner { input, reader, model: Recorder, shards, groups };
-        recorder.scan("looking at changes", false)?;
-        // By name: shards differ from run to run, and sums depend on their order.
-        let mut seen: Vec<&[Observation]> = Vec::new();
-        for (shard, page) in recorder.by_name() {
-            seen.extend(recorder.shards[usize::from(shard)].pages[page as usize].state.as_deref());
-        }
-        Ok(poisson::examine(seen))
+        Ok((grid.text(), drawn.collect()))
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use arrow_array::types::UInt8Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, RecordBatch, StringArray, UInt8Array, UInt32Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use clap::ValueEnum;
 use rayon::prelude::*;
 
+use super::curves::{Curve, Laws};
 use super::model::Model;
 use super::store::Page;
 use super::{Learner, per_day, visits};
@@ -17,6 +18,9 @@ use crate::table::{self, OutTable};
 
 /// Pages of a batch.
 const ROWS: usize = 1 << 15;
+
+/// The shard and the number of a page.
+pub(super) type Place = (u8, u32);
 
 /// What is said of all pages.
 #[derive(Clone, Copy, Default)]
@@ -41,35 +45,31 @@ impl Totals {
 
 impl<M: Model> Learner<M> {
     /// The shards and numbers of all pages, by name: the same, in whatever order the rows came.
-    pub(super) fn by_name(&self) -> Vec<(u8, u32)> {
+    pub(super) fn by_name(&self) -> Vec<Place> {
         let pages = |(number, shard): (u8, &super::Shard<M::State>)| {
             let known = (0_u32..).zip(&shard.pages).filter(|(_, page)| page.visits > 0);
             known.map(|(page, _)| (number, page)).collect::<Vec<_>>()
         };
-        let mut all: Vec<(u8, u32)> = (0_u8..).zip(&self.shards).flat_map(pages).collect();
-        let name = |(shard, page): &(u8, u32)| self.shards[usize::from(*shard)].name(*page as usize);
+        let mut all: Vec<Place> = (0_u8..).zip(&self.shards).flat_map(pages).collect();
+        let name = |(shard, page): &Place| self.shards[usize::from(*shard)].name(*page as usize);
         all.par_sort_unstable_by(|a, b| name(a).cmp(name(b)));
         all
     }
 
-    /// Writes the result.
-    pub(super) fn write(&self, args: &EstimateArgs) -> Result<Totals> {
-        let pages = self.by_name();
+    /// Writes the result, with the curves of pages where there are laws.
+    pub(super) fn write(&self, args: &EstimateArgs, pages: &[Place], laws: Option<&Laws>) -> Result<Totals> {
         let schema = self.schema(args);
         let mut out = OutTable::create(&args.out, &schema)?;
         let encoder = out.encoder();
-        let word = args.estimator.to_possible_value().ok_or_else(|| anyhow!("an estimator without a name"))?;
-        let groups = self.groups.names();
+        let (word, groups) = (word(args), self.table.groups.names());
         let mut totals = Totals::default();
-        for (shard, page) in &pages {
+        for (shard, page) in pages {
             totals.add(&self.shards[usize::from(*shard)].pages[*page as usize]);
         }
+        let rows = |pages: &[Place]| encoder.encode(&self.rows(pages, &schema, &word, &groups, laws)?);
         // As much as the threads can do at a time.
         for some in pages.chunks(ROWS * 2 * rayon::current_num_threads()) {
-            let encoded: Vec<_> = some
-                .par_chunks(ROWS)
-                .map(|pages| encoder.encode(&self.rows(pages, &schema, word.get_name(), &groups)?))
-                .collect();
+            let encoded: Vec<_> = some.par_chunks(ROWS).map(rows).collect();
             for encoded in encoded {
                 out.append(encoded?)?;
             }
@@ -80,30 +80,50 @@ impl<M: Model> Learner<M> {
     }
 
     fn schema(&self, args: &EstimateArgs) -> SchemaRef {
-        let number = |name: &str| Field::new(name, DataType::Float64, false);
+        let number = |name: &str, may_be_absent: bool| Field::new(name, DataType::Float64, may_be_absent);
         let text = |name: &str| Field::new(name, DataType::Utf8, false);
-        let estimator = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
-        let mut fields = vec![text(&args.page_column)];
-        fields.extend(["rate", "rate_low", "rate_high"].map(number));
-        fields.push(Field::new("estimator", estimator, false));
+        let word = |name: &str| {
+            let words = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
+            Field::new(name, words, false)
+        };
+        let mut fields = vec![text(&args.page_column), number("rate", true)];
+        fields.extend(["rate_low", "rate_high"].map(|name| number(name, false)));
+        fields.push(word("estimator"));
         fields.extend(["visits", "changes"].map(|name| Field::new(name, DataType::UInt32, false)));
         fields.extend(["first_seen", "last_seen"].map(text));
-        fields.extend(visits::group_column(&self.input, args).map(|name| text(&name)));
+        if args.curves {
+            fields.extend([word("curve"), number("shape", true)]);
+        }
+        fields.extend(visits::group_column(&self.table.input, args).map(|name| text(&name)));
         Arc::new(Schema::new(fields))
     }
 
-    fn rows(&self, pages: &[(u8, u32)], schema: &SchemaRef, word: &str, groups: &[String]) -> Result<RecordBatch> {
-        let place = |(shard, page): &(u8, u32)| (&self.shards[usize::from(*shard)], *page as usize);
-        let page = |at: &(u8, u32)| &place(at).0.pages[place(at).1];
-        let (mut rate, mut low, mut high) = (Vec::new(), Vec::new(), Vec::new());
+    fn rows(
+        &self,
+        pages: &[Place],
+        schema: &SchemaRef,
+        word: &str,
+        groups: &[String],
+        laws: Option<&Laws>,
+    ) -> Result<RecordBatch> {
+        let place = |(shard, page): &Place| (&self.shards[usize::from(*shard)], *page as usize);
+        let page = |at: &Place| &place(at).0.pages[place(at).1];
+        let (mut rates, mut low, mut high, mut curves) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for at in pages {
             let (shard, number) = place(at);
-            let estimate = self.model.estimate(shard.group(number), &shard.pages[number].state);
-            rate.push(per_day(estimate.rate));
+            let (group, page) = (shard.group(number), &shard.pages[number]);
+            let estimate = self.model.estimate(group, page)?;
+            let is_known = self.model.priors().is_some() || page.visits > 1;
+            let mut rate = per_day(estimate.rate);
+            if let Some(laws) = laws {
+                let curve = laws.curve(estimate.rate, self.model.posterior(group, page)?)?;
+                rate = per_day(curve.rate);
+                curves.push(curve);
+            }
+            rates.push(is_known.then_some(rate));
             low.push(per_day(estimate.interval.low));
             high.push(estimate.interval.high.map_or(f64::INFINITY, per_day));
         }
-        let floats = |values: Vec<f64>| -> ArrayRef { Arc::new(Float64Array::from(values)) };
         let whole = |value: &dyn Fn(&Page<M::State>) -> u32| -> ArrayRef {
             Arc::new(pages.iter().map(|at| value(page(at))).collect::<UInt32Array>())
         };
@@ -112,23 +132,36 @@ impl<M: Model> Learner<M> {
             Ok(Arc::new(StringArray::from(pages.iter().map(date).collect::<Result<Vec<String>>>()?)))
         };
         let names = pages.iter().map(|at| place(at).0.name(place(at).1));
-        let words = Arc::new(StringArray::from(vec![word]));
-        let estimator = DictionaryArray::<UInt8Type>::try_new(UInt8Array::from(vec![0; pages.len()]), words)?;
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(names)),
-            floats(rate),
-            floats(low),
-            floats(high),
-            Arc::new(estimator),
+            Arc::new(Float64Array::from(rates)),
+            Arc::new(Float64Array::from(low)),
+            Arc::new(Float64Array::from(high)),
+            words(&[word], vec![0; pages.len()])?,
             whole(&|page| page.visits),
             whole(&|page| page.changes),
             dates(&|page| page.first)?,
             dates(&|page| page.last)?,
         ];
+        if laws.is_some() {
+            columns.push(words(&Curve::NAMES, curves.iter().map(|curve| curve.name).collect())?);
+            columns.push(Arc::new(curves.iter().map(|curve| curve.shape).collect::<Float64Array>()));
+        }
         if schema.fields().len() > columns.len() {
             let group = |at| groups.get(place(at).0.group(place(at).1) as usize).map_or("", String::as_str);
             columns.push(Arc::new(StringArray::from_iter_values(pages.iter().map(group))));
         }
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }
+}
+
+/// The name of the estimator.
+pub(super) fn word(args: &EstimateArgs) -> String {
+    args.estimator.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// A column of few words, by their numbers.
+fn words(words: &[&str], numbers: Vec<u8>) -> Result<ArrayRef> {
+    let words = Arc::new(StringArray::from(words.to_vec()));
+    Ok(Arc::new(DictionaryArray::<UInt8Type>::try_new(UInt8Array::from(numbers), words)?))
 }

@@ -9,8 +9,9 @@ use everfresh::{Period, Unit};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
+use super::grouping::Sorter;
 use super::model::Model;
-use super::visits::{Fault, Reader, Skipped, Told, Visits};
+use super::visits::{Fault, Key, Skipped, Told, Visits};
 
 /// What is remembered of a page: 24 bytes and the state of its estimator, which for gamma is 8.
 #[derive(Clone, Default)]
@@ -38,7 +39,7 @@ pub(super) struct Shard<S> {
 struct Names {
     text: String,
     ends: Vec<usize>,
-    numbers: HashTable<u32>,
+    numbers: HashTable<(Key, u32)>,
 }
 
 impl Names {
@@ -46,17 +47,15 @@ impl Names {
         name(&self.text, &self.ends, number)
     }
 
-    /// The number of a name, old or new.
-    fn number(&mut self, hash: u64, wanted: &str, hash_of: impl Fn(&str) -> u64) -> u32 {
-        let (text, ends) = (&self.text, &self.ends);
-        let same = |number: &u32| name(text, ends, *number as usize) == wanted;
-        match self.numbers.entry(hash, same, |number| hash_of(name(text, ends, *number as usize))) {
-            Entry::Occupied(known) => *known.get(),
+    /// The number of a page, old or new.
+    fn number<'a>(&mut self, key: Key, name: impl FnOnce() -> &'a str) -> u32 {
+        match self.numbers.entry(key.0, |(known, _)| *known == key, |(known, _)| known.0) {
+            Entry::Occupied(known) => known.get().1,
             Entry::Vacant(place) => {
                 // A shard with more names would need more memory than there is.
-                let number = u32::try_from(ends.len()).unwrap_or(u32::MAX);
-                place.insert(number);
-                self.text.push_str(wanted);
+                let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+                place.insert((key, number));
+                self.text.push_str(name());
                 self.ends.push(self.text.len());
                 number
             }
@@ -119,48 +118,132 @@ impl<S: Clone + Default> Shard<S> {
         self.groups.get(number).copied().unwrap_or(0)
     }
 
-    /// Forgets all visits, but not the names.
-    pub(super) fn reset(&mut self) {
-        self.pages.fill(Page::default());
+    /// Forgets the visits of all pages, but not their names.
+    pub(super) fn begin(&mut self) {
+        for page in &mut self.pages {
+            let fresh = Page { state: std::mem::take(&mut page.state), ..Page::default() };
+            *page = if page.visits > 0 { Page::default() } else { fresh };
+        }
     }
 
-    /// The same pages, without visits, with other states.
-    pub(super) fn with_states<T>(self, state: impl Fn(usize) -> T) -> Shard<T> {
+    /// The same pages, without visits, with other states. The names go with them, until they are [given back](Self::take_back).
+    pub(super) fn lend<T>(&mut self, state: impl Fn(usize) -> T) -> Shard<T> {
         let page = |number| Page { seen: 0, state: state(number), first: 0, last: 0, visits: 0, changes: 0 };
-        Shard { pages: (0..self.pages.len()).map(page).collect(), names: self.names, groups: self.groups }
+        let pages = (0..self.pages.len()).map(page).collect();
+        Shard { names: std::mem::take(&mut self.names), pages, groups: std::mem::take(&mut self.groups) }
     }
 
-    /// Takes in its visits of a batch.
+    /// Takes the names back.
+    pub(super) fn take_back<T>(&mut self, lent: Shard<T>) {
+        self.names = lent.names;
+        self.groups = lent.groups;
+    }
+
+    /// Takes in its visits of some batches; what was skipped of each.
     pub(super) fn take<M: Model<State = S>>(
         &mut self,
-        visits: &Visits,
-        rows: &[u32],
-        reader: &Reader,
-        model: &M,
+        shard: usize,
+        batches: &[Visits],
+        with: &With<'_, M>,
+    ) -> Result<Vec<Skipped>> {
+        let mut numbers = Vec::new();
+        let one = |visits: &Visits| {
+            let mut skipped = Skipped::default();
+            self.numbers(visits, shard, with.groups, &mut numbers);
+            for (visit, &number) in visits.shards[shard].iter().zip(&numbers) {
+                if let Err(fault) = self.visit(number, visit.time, visit.seen, with)? {
+                    skipped.add(fault, visit.row);
+                }
+            }
+            Ok(skipped)
+        };
+        batches.iter().map(one).collect()
+    }
+
+    /// Hands its visits of some batches to a sorter; those that are earlier than the one before are counted.
+    pub(super) fn gather(
+        &mut self,
+        shard: usize,
+        batches: &[Visits],
         groups: &Groups,
-    ) -> Result<Skipped> {
-        let mut skipped = Skipped::default();
-        // Apart from what follows, so that the processor can look for several names at a time.
-        let mut numbers = Vec::with_capacity(rows.len());
-        for &row in rows {
-            let row = row as usize;
-            let number = self.names.number(visits.hashes[row], visits.names.value(row), |name| reader.hash(name));
+        sorter: &mut Sorter,
+    ) -> Result<Vec<Skipped>> {
+        let mut numbers = Vec::new();
+        let one = |visits: &Visits| {
+            let mut earlier = Skipped::default();
+            self.numbers(visits, shard, groups, &mut numbers);
+            for (visit, &number) in visits.shards[shard].iter().zip(&numbers) {
+                let page = &mut self.pages[number as usize];
+                if visit.time < page.last {
+                    earlier.add(Fault::Backwards, visit.row);
+                }
+                page.last = visit.time;
+                sorter.push((number, visit.time, visit.seen))?;
+            }
+            Ok(earlier)
+        };
+        batches.iter().map(one).collect()
+    }
+
+    /// Takes in what a sorter has; the number of visits in the same second as another, with the first page, by name, and its time.
+    pub(super) fn take_sorted<M: Model<State = S>>(
+        &mut self,
+        sorter: Sorter,
+        with: &With<'_, M>,
+    ) -> Result<(u64, Option<(String, u32)>)> {
+        let (mut same, mut first): (u64, Option<(u32, u32)>) = (0, None);
+        sorter.each(|(number, time, seen)| {
+            if self.visit(number, time, seen, with)?.is_err() {
+                same += 1;
+                if first.is_none_or(|(page, _)| self.name(number as usize) < self.name(page as usize)) {
+                    first = Some((number, time));
+                }
+            }
+            Ok(())
+        })?;
+        Ok((same, first.map(|(number, time)| (self.name(number as usize).to_owned(), time))))
+    }
+
+    /// The numbers of the pages of a batch. Apart from what follows, so that the processor can look for several at a time.
+    fn numbers(&mut self, visits: &Visits, shard: usize, groups: &Groups, numbers: &mut Vec<u32>) {
+        numbers.clear();
+        // Visits of a page often stand together.
+        let mut before: Option<(Key, u32)> = None;
+        for visit in &visits.shards[shard] {
+            if let Some((_, number)) = before.filter(|(key, _)| *key == visit.key) {
+                numbers.push(number);
+                continue;
+            }
+            let row = visit.row as usize;
+            let number = self.names.number(visit.key, || visits.names.value(row));
             if number as usize >= self.pages.len() {
                 self.pages.push(Page::default());
                 self.groups.extend(visits.groups.as_ref().map(|names| groups.number(names.value(row))));
             }
             numbers.push(number);
+            before = Some((visit.key, number));
         }
-        for (&row, &number) in rows.iter().zip(&numbers) {
-            let group = self.group(number as usize);
-            let page = &mut self.pages[number as usize];
-            let (time, seen) = (visits.times[row as usize], visits.seen[row as usize]);
-            if let Err(fault) = page.visit(time, seen, reader.told, |state, seen| model.observe(group, state, seen))? {
-                skipped.add(fault, row);
-            }
-        }
-        Ok(skipped)
     }
+
+    #[inline]
+    fn visit<M: Model<State = S>>(
+        &mut self,
+        number: u32,
+        time: u32,
+        seen: u64,
+        with: &With<'_, M>,
+    ) -> Result<Result<(), Fault>> {
+        let group = self.group(number as usize);
+        let observe = |state: &mut S, observation: &Observation| with.model.observe(group, state, observation);
+        self.pages[number as usize].visit(time, seen, with.told, observe)
+    }
+}
+
+/// What visits are taken in with.
+pub(super) struct With<'a, M> {
+    pub told: Told,
+    pub model: &'a M,
+    pub groups: &'a Groups,
 }
 
 impl<S> Page<S> {
@@ -207,6 +290,6 @@ mod tests {
 
     #[test]
     fn a_page_takes_32_bytes() {
-        assert_eq!(size_of::<Page<everfresh::estimate::Evidence>>(), 32);
+        assert_eq!(size_of::<Page<super::super::model::Watched>>(), 32);
     }
 }

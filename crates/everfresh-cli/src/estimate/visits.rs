@@ -1,6 +1,6 @@
 //! Visits as a batch of a table has them, ready to be taken in.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context as _, Result, bail};
 use arrow_array::StringArray;
 use foldhash::quality::RandomState;
 use std::hash::BuildHasher;
@@ -26,7 +26,7 @@ pub(super) enum Told {
     LastModified,
 }
 
-/// Why a visit is skipped.
+/// Why a visit is skipped, or that it comes too late.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
     Backwards,
@@ -136,7 +136,23 @@ pub(super) struct Reader {
     pub told: Told,
     /// Later visits are in the future.
     pub now: u32,
-    pub hasher: RandomState,
+    /// Two hashes of a name stand for it: nobody who does not know their seeds finds two names with the same.
+    hashers: [RandomState; 2],
+}
+
+/// What stands for the name of a page: 128 bits.
+pub(super) type Key = (u64, u64);
+
+/// One row.
+#[derive(Clone, Copy)]
+pub(super) struct Visit {
+    pub key: Key,
+    /// The hash of the digest, whether it changed, or the second of the last change.
+    pub seen: u64,
+    /// In seconds since 1970.
+    pub time: u32,
+    /// In the batch.
+    pub row: u32,
 }
 
 /// The visits of a batch.
@@ -144,80 +160,82 @@ pub(super) struct Visits {
     pub batch: Batch,
     pub names: StringArray,
     pub groups: Option<StringArray>,
-    /// Of the names.
-    pub hashes: Vec<u64>,
-    /// In seconds since 1970.
-    pub times: Vec<u32>,
-    /// The hash of the digest, whether it changed, or the second of the last change.
-    pub seen: Vec<u64>,
-    /// The rows of each shard.
-    pub rows: Vec<Vec<u32>>,
+    /// Those of each shard, in the order of the rows.
+    pub shards: Vec<Vec<Visit>>,
     pub skipped: Skipped,
 }
 
 impl Reader {
-    pub(super) fn hash(&self, name: &str) -> u64 {
-        self.hasher.hash_one(name)
+    pub(super) fn new(told: Told, now: u32) -> Reader {
+        Reader { told, now, hashers: <_>::default() }
+    }
+
+    fn hash(&self, text: &str) -> u64 {
+        self.hashers[0].hash_one(text)
     }
 
     /// Prepares a batch; what needs no other visit to be known as a fault is skipped here.
     pub(super) fn visits(&self, mut batch: Batch) -> Result<Visits> {
-        let names = table::as_texts(batch.key.as_ref().context("no names were read")?);
-        // Whole seconds; the reader has checked that they fit.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let whole = |seconds: f64| seconds as u32;
+        let names = table::as_texts(&batch.key.take().context("no names were read")?);
         let times = batch.numbers[TIME].take().unwrap_or_default();
-        let times: Vec<u32> = times.into_iter().map(whole).collect();
+        let groups =
+            GROUPS.into_iter().find_map(|text| batch.texts[text].take()).map(|groups| table::as_texts(&groups));
         let mut visits = Visits {
-            hashes: names.iter().map(|name| self.hash(name.unwrap_or_default())).collect(),
-            seen: Vec::new(),
-            rows: (0..SHARDS).map(|_| Vec::with_capacity(times.len() / SHARDS * 5 / 4)).collect(),
-            groups: GROUPS.into_iter().find_map(|text| batch.texts[text].take()).map(|groups| table::as_texts(&groups)),
+            shards: (0..SHARDS).map(|_| Vec::with_capacity(times.len() / SHARDS * 5 / 4)).collect(),
+            groups,
             skipped: Skipped::default(),
             names,
-            times,
             batch,
         };
         match self.told {
             Told::Digest => {
-                let digests = table::as_texts(visits.batch.texts[DIGEST].as_ref().context("no digests were read")?);
-                visits.seen = digests.iter().map(|digest| self.hash(digest.unwrap_or_default())).collect();
-                self.divide(&mut visits, |row| digests.value(row).is_empty().then_some(Fault::Empty));
+                let digests = visits.batch.texts[DIGEST].take().context("no digests were read")?;
+                let digests = table::as_texts(&digests);
+                self.divide(&mut visits, &times, |row, _| {
+                    let digest = digests.value(row);
+                    if digest.is_empty() { Err(Fault::Empty) } else { Ok(self.hash(digest)) }
+                });
             }
             Told::Changed => {
                 let changed = visits.batch.numbers[CHANGED].take().unwrap_or_default();
-                visits.seen = changed.into_iter().map(|changed| u64::from(changed != 0.0)).collect();
-                self.divide(&mut visits, |_| None);
+                self.divide(&mut visits, &times, |row, _| Ok(u64::from(changed[row] != 0.0)));
             }
             Told::LastModified => {
                 let dates = visits.batch.numbers[LAST_MODIFIED].take().unwrap_or_default();
-                visits.seen = dates.iter().map(|date| u64::from(whole(*date))).collect();
-                let times = visits.times.clone();
-                self.divide(&mut visits, |row| match dates[row] {
-                    date if date.is_nan() => Some(Fault::Empty),
-                    date if whole(date) > times[row] => Some(Fault::AfterVisit),
-                    _ => None,
+                self.divide(&mut visits, &times, |row, time| match dates[row] {
+                    date if date.is_nan() => Err(Fault::Empty),
+                    date if whole(date) > time => Err(Fault::AfterVisit),
+                    date => Ok(u64::from(whole(date))),
                 });
             }
         }
-        visits.batch.key = None;
-        visits.batch.texts.clear();
         Ok(visits)
     }
 
-    fn divide(&self, visits: &mut Visits, fault: impl Fn(usize) -> Option<Fault>) {
-        for (row, (hash, time)) in (0_u32..).zip(visits.hashes.iter().zip(&visits.times)) {
-            let fault = if *time > self.now { Some(Fault::Future) } else { fault(row as usize) };
-            match fault {
-                Some(fault) => visits.skipped.add(fault, row),
-                None => visits.rows[shard(*hash)].push(row),
+    fn divide(&self, visits: &mut Visits, times: &[f64], seen: impl Fn(usize, u32) -> std::result::Result<u64, Fault>) {
+        for (row, time) in (0_u32..).zip(times) {
+            let time = whole(*time);
+            let told = if time > self.now { Err(Fault::Future) } else { seen(row as usize, time) };
+            match told {
+                Ok(seen) => {
+                    let name = visits.names.value(row as usize);
+                    let key = (self.hashers[0].hash_one(name), self.hashers[1].hash_one(name));
+                    visits.shards[shard(key)].push(Visit { key, seen, time, row });
+                }
+                Err(fault) => visits.skipped.add(fault, row),
             }
         }
     }
 }
 
+/// Whole seconds; the reader has checked that they fit.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(seconds: f64) -> u32 {
+    seconds as u32
+}
+
 /// By bits that the tables do not use.
 #[allow(clippy::cast_possible_truncation)]
-const fn shard(hash: u64) -> usize {
-    (hash >> 40) as usize % SHARDS
+const fn shard((_, hash): Key) -> usize {
+    hash as usize % SHARDS
 }

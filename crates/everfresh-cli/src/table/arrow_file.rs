@@ -116,7 +116,7 @@ pub(super) fn jobs(
             let (at, rows) = (At::RecordBatch { number, first: 0 }, batch.num_rows());
             Batch::gather(&file, &columns, at, rows, std::iter::once(Ok(batch)), (&taken, with_key))
         };
-        Ok(Job { bytes, decode: Box::new(decode) })
+        Ok(Job::one(bytes, decode))
     }))
 }
 
@@ -185,7 +185,7 @@ fn pieces(
             let rows = piece.num_rows();
             Batch::gather(&file, &columns, at, rows, std::iter::once(Ok(piece)), (&taken, with_key))
         };
-        Ok(Job { bytes, decode: Box::new(decode) })
+        Ok(Job::one(bytes, decode))
     };
     (0..batch.num_rows()).step_by(ROWS).map(piece).collect()
 }

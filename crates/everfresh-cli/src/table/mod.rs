@@ -92,11 +92,38 @@ pub(crate) struct Done {
     pub bytes: u64,
 }
 
-/// A batch that is still to be decoded, by whichever worker takes it.
+/// Rows that are still to be decoded, by whichever worker takes them: into one batch or, where parts were asked for, several.
 struct Job {
     /// Bytes of the file, about.
     bytes: u64,
-    decode: Box<dyn FnOnce() -> Result<Batch> + Send>,
+    decode: Box<dyn FnOnce(&mut dyn FnMut(Batch) -> Result<()>) -> Result<()> + Send>,
+}
+
+impl Job {
+    /// One that decodes a single batch.
+    fn one(bytes: u64, decode: impl FnOnce() -> Result<Batch> + Send + 'static) -> Job {
+        Job { bytes, decode: Box::new(|give| give(decode()?)) }
+    }
+
+    /// What `each` makes of the batches.
+    fn map<T>(self, each: impl Fn(Batch) -> Result<T>) -> Result<Vec<T>> {
+        let mut all = Vec::new();
+        (self.decode)(&mut |batch| {
+            all.push(each(batch)?);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+/// What is decoded of a table.
+#[derive(Clone, Copy)]
+struct Wish {
+    with_key: bool,
+    /// Only some beginnings?
+    sample: bool,
+    /// As the decoder gives them, while they are in the cache, or all rows of a job as one batch?
+    in_parts: bool,
 }
 
 type Jobs = Box<dyn Iterator<Item = Result<Job>>>;
@@ -167,20 +194,40 @@ impl Input {
         each: impl Fn(Batch) -> Result<T> + Sync,
         mut collect: impl FnMut(T, Done) -> Result<()>,
     ) -> Result<()> {
+        let wish = Wish { with_key, sample: false, in_parts: false };
+        self.scan_as(wish, each, |results, done| results.into_iter().try_for_each(|result| collect(result, done)))
+    }
+
+    /// The same in small batches, with the names of pages; `collect` gets those of several together.
+    pub(crate) fn scan_parts<T: Send>(
+        &self,
+        each: impl Fn(Batch) -> Result<T> + Sync,
+        collect: impl FnMut(Vec<T>, Done) -> Result<()>,
+    ) -> Result<()> {
+        self.scan_as(Wish { with_key: true, sample: false, in_parts: true }, each, collect)
+    }
+
+    fn scan_as<T: Send>(
+        &self,
+        wish: Wish,
+        each: impl Fn(Batch) -> Result<T> + Sync,
+        mut collect: impl FnMut(Vec<T>, Done) -> Result<()>,
+    ) -> Result<()> {
         // Files are opened one after the other, as their turn comes.
-        let jobs = self.files.iter().flat_map(|file| match file.jobs(&self.columns, with_key, false) {
+        let jobs = self.files.iter().flat_map(|file| match file.jobs(&self.columns, wish) {
             Ok(jobs) => jobs,
             Err(error) => Box::new(std::iter::once(Err(error))),
         });
         let mut done = Done::default();
         let work = |job: Job| {
-            let batch = (job.decode)()?;
-            let rows = batch.rows as u64;
-            Ok((rows, job.bytes, each(batch)?))
+            let bytes = job.bytes;
+            let results = job.map(|batch| Ok((batch.rows as u64, each(batch)?)))?;
+            Ok((bytes, results))
         };
-        pipeline::ordered(jobs, work, |(rows, bytes, result)| {
+        pipeline::ordered(jobs, work, |(bytes, results): (u64, Vec<(u64, T)>)| {
+            let rows: u64 = results.iter().map(|(rows, _)| rows).sum();
             done = Done { rows: done.rows + rows, bytes: done.bytes + bytes };
-            collect(result, done)
+            collect(results.into_iter().map(|(_, result)| result).collect(), done)
         })?;
         if done.rows == 0 {
             let header = if matches!(self.files[0].format, Format::Text(_)) { "a header and " } else { "" };
@@ -198,10 +245,11 @@ impl Input {
                 Format::Text(_) | Format::ArrowStream(_) => 1,
                 Format::Parquet(_) | Format::ArrowFile(_) => SAMPLE_PLACES.div_ceil(self.files.len()),
             };
-            for job in file.jobs(&self.columns, false, true)?.take(most) {
+            let wish = Wish { with_key: false, sample: true, in_parts: false };
+            for job in file.jobs(&self.columns, wish)?.take(most) {
                 let job = job?;
                 bytes += job.bytes;
-                batches.push((job.decode)()?);
+                batches.extend(job.map(Ok)?);
             }
         }
         let rows: usize = batches.iter().map(|batch| batch.rows).sum();
@@ -301,12 +349,13 @@ impl TableFile {
         self.places.key.map_or(DataType::Utf8, |key| schema.field(key).data_type().clone())
     }
 
-    fn jobs(self: &Arc<Self>, columns: &Arc<Columns>, with_key: bool, sample: bool) -> Result<Jobs> {
+    fn jobs(self: &Arc<Self>, columns: &Arc<Columns>, wish: Wish) -> Result<Jobs> {
+        let Wish { with_key, sample, .. } = wish;
         Ok(match &self.format {
             Format::Text(layout) => Box::new(text::jobs(self, layout, columns, with_key)?),
             Format::Parquet(footer) => {
                 let sample = sample.then_some((SAMPLE_PLACES, SAMPLE_ROWS));
-                Box::new(parquet_file::jobs(self, footer, columns, with_key, sample))
+                Box::new(parquet_file::jobs(self, footer, columns, wish, sample))
             }
             Format::ArrowFile(footer) => {
                 let sample = sample.then_some(SAMPLE_PLACES);

@@ -4,6 +4,7 @@ use std::io::BufReader;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
+use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
@@ -17,7 +18,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::columns::Columns;
 use super::guard::guarded;
 use super::source::{Source, SourceReader};
-use super::{At, Batch, Job, TableFile};
+use super::{At, Batch, Job, TableFile, Wish};
 
 /// Rows and bytes of a piece at most: what a worker decodes at once.
 const ROWS: usize = 1 << 20;
@@ -99,9 +100,10 @@ pub(super) fn jobs(
     file: &Arc<TableFile>,
     footer: &Footer,
     columns: &Arc<Columns>,
-    with_key: bool,
+    wish: Wish,
     sample: Option<(usize, usize)>,
 ) -> impl Iterator<Item = Result<Job>> + use<> {
+    let Wish { with_key, in_parts, .. } = wish;
     let taken = file.places.taken(with_key);
     let mask = ProjectionMask::roots(footer.metadata.parquet_schema(), taken.iter().copied());
     let pieces = match sample {
@@ -115,18 +117,31 @@ pub(super) fn jobs(
         let (mask, taken) = (mask.clone(), taken.clone());
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let bytes = (piece.rows as f64 * bytes_per_row) as u64;
-        let decode = move || {
+        let decode = move |give: &mut dyn FnMut(Batch) -> Result<()>| {
             let failed =
                 |error: anyhow::Error| broken(&file.source.name, &format!("row group {}", piece.group), &error);
             let mut reader = guarded(|| reader(&file.source, metadata, mask, piece)).map_err(failed)?;
             let parts = std::iter::from_fn(|| guarded(|| Ok(reader.next().transpose()?)).transpose());
-            let parts = parts.map(|part| part.map_err(failed));
-            let at = At::RowGroup { group: piece.group, first: piece.first };
-            let batch = Batch::gather(&file, &columns, at, piece.rows, parts, (&taken, with_key))?;
-            if batch.rows != piece.rows {
-                return Err(failed(anyhow!("expected {} rows, got {}", piece.rows, batch.rows)));
+            let mut parts = parts.map(|part| part.map_err(failed));
+            let mut rows = 0;
+            let mut gather = |wanted: usize, parts: &mut dyn Iterator<Item = Result<RecordBatch>>| -> Result<()> {
+                let at = At::RowGroup { group: piece.group, first: piece.first + rows };
+                let batch = Batch::gather(&file, &columns, at, wanted, parts, (&taken, with_key))?;
+                rows += batch.rows;
+                give(batch)
+            };
+            if in_parts {
+                for part in parts {
+                    let part = part?;
+                    gather(part.num_rows(), &mut std::iter::once(Ok(part)))?;
+                }
+            } else {
+                gather(piece.rows, &mut parts)?;
             }
-            Ok(batch)
+            if rows != piece.rows {
+                return Err(failed(anyhow!("expected {} rows, got {rows}", piece.rows)));
+            }
+            Ok(())
         };
         Ok(Job { bytes, decode: Box::new(decode) })
     })

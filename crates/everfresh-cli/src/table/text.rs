@@ -113,8 +113,7 @@ pub(super) fn jobs(
         let bytes = blocks.packed.load(Ordering::Relaxed) - before;
         before += bytes;
         let (file, columns) = (Arc::clone(&file), Arc::clone(&columns));
-        let decode = Box::new(move || parse(&file, &columns, &block, delimiter, with_key));
-        Some(Ok(Job { bytes, decode }))
+        Some(Ok(Job::one(bytes, move || parse(&file, &columns, &block, delimiter, with_key))))
     }))
 }
 

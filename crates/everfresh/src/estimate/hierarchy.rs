@@ -237,9 +237,14 @@ impl Hierarchy {
         for group in &self.groups {
             everything.merge(&group.population);
         }
-        self.all = everything.learn(self.base, BASE_PAGES);
+        self.learn_under(everything.learn(self.base, BASE_PAGES));
+    }
+
+    /// Learns the priors of groups anew, where that of all pages is known otherwise: from more pages than are here, say.
+    pub fn learn_under(&mut self, all: Prior) {
+        self.all = all;
         self.pooling = pooling(self.groups.iter().map(|group| &group.population), self.all);
-        let (all, pooling) = (self.all, self.pooling);
+        let pooling = self.pooling;
         self.groups.par_iter_mut().for_each(|group| group.prior = group.population.learn(all, pooling));
     }
 

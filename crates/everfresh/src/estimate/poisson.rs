@@ -205,6 +205,8 @@ pub struct Group {
     pub held_out: Option<[f64; 3]>,
     /// The winner: the exponential law unless another is clearly better, and Lomax unless Weibull is clearly better.
     pub law: Law,
+    /// The shape of that law: α of Lomax, k of Weibull.
+    pub shape: Option<f64>,
 }
 
 impl Group {
@@ -241,7 +243,7 @@ fn octave(seconds: f64) -> i32 {
 fn group(octave: i32, pages: &[Gaps], later: &[Vec<Spell>]) -> Group {
     let gaps: usize = pages.iter().map(|page| page.gaps.len()).sum();
     let from = Unit::Day.seconds() * f64::from(octave).exp2();
-    let (held_out, law) = verdict(later, from * std::f64::consts::SQRT_2);
+    let (held_out, law, shape) = verdict(later, from * std::f64::consts::SQRT_2);
     Group {
         mean_gap: (Period::raw(from), Period::raw(2.0 * from)),
         pages: pages.len(),
@@ -253,6 +255,7 @@ fn group(octave: i32, pages: &[Gaps], later: &[Vec<Spell>]) -> Group {
         bars: bars(pages, gaps),
         held_out,
         law,
+        shape,
     }
 }
 
@@ -407,9 +410,9 @@ const BETTER: f64 = 3.0;
 
 /// Held-out ln P per gap of the three laws, and the winner, fitted to all pages; where there are none, the exponential law of
 /// that mean.
-fn verdict(pages: &[Vec<Spell>], mean: f64) -> (Option<[f64; LAWS]>, Law) {
+fn verdict(pages: &[Vec<Spell>], mean: f64) -> (Option<[f64; LAWS]>, Law, Option<f64>) {
     if pages.len() < 2 {
-        return (None, Law::Exponential(Exponential::new(Rate::estimated(1.0 / mean))));
+        return (None, Law::Exponential(Exponential::new(Rate::estimated(1.0 / mean))), None);
     }
     let half = |parity: usize| cells(pages.iter().skip(parity).step_by(2));
     let halves = [half(0), half(1)];
@@ -425,16 +428,18 @@ fn verdict(pages: &[Vec<Spell>], mean: f64) -> (Option<[f64; LAWS]>, Law) {
     for law in 1..LAWS {
         winner = if held_out[law] > held_out[winner] + BETTER { law } else { winner };
     }
-    (Some(held_out.map(|sum| sum / count)), law_of(winner, &cells(pages.iter())))
+    let (law, shape) = law_of(winner, &cells(pages.iter()));
+    (Some(held_out.map(|sum| sum / count)), law, shape)
 }
 
-fn law_of(law: usize, cells: &Cells) -> Law {
+/// A law fitted to spells, and its shape.
+fn law_of(law: usize, cells: &Cells) -> (Law, Option<f64>) {
     let (scale, shape) = fit(law, cells);
     let rate = Rate::estimated(1.0 / scale);
     let fitted = match law {
         1 => Lomax::with_half_life(Period::raw(scale), shape).map(Law::Lomax),
         2 => Weibull::new(rate, shape).map(Law::Weibull),
-        _ => Ok(Law::Exponential(Exponential::new(rate))),
+        _ => return (Law::Exponential(Exponential::new(rate)), None),
     };
-    fitted.unwrap_or(Law::Exponential(Exponential::new(rate)))
+    fitted.map_or((Law::Exponential(Exponential::new(rate)), None), |fitted| (fitted, Some(shape)))
 }

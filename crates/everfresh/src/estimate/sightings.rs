@@ -52,6 +52,12 @@ impl Sightings {
         Ok(Sightings::raw(0.0, quiet, f64::from(changed), within, logs))
     }
 
+    /// Watching for `exposure` and seeing `changes` changes, each of them dated or counted.
+    pub fn watched(changes: u32, exposure: Period) -> Result<Sightings> {
+        let seconds = not_negative("exposure in seconds", exposure.seconds())?;
+        Ok(Sightings::raw(f64::from(changes), seconds, 0.0, 0.0, 0.0))
+    }
+
     #[expect(clippy::cast_possible_truncation, reason = "seven digits suffice")]
     fn raw(counted: f64, exposure: f64, changed: f64, within: f64, logs: f64) -> Sightings {
         let [counted, exposure_s, changed, changed_s, changed_logs] =

@@ -157,23 +157,24 @@ Examples:
   everfresh estimate visits.csv --estimator drifting --half-life 90days
   everfresh estimate visits.csv --report changes.html --out pages.csv
 
-Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files. Columns: page, time and one of digest
-(a change is a digest that differs from the last), changed (0 or 1, false or true: since the visit
-before) or last_modified (a time; a change if it is later than the visit before); and group or host
-if there is one: pages of a group (as their first visits name it) are taken to be alike.
+Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files. Columns: page, time and one of
+digest (a change is a digest that differs from the last), changed (0 or 1, false or true: since the
+visit before) or last_modified (a time; a change if it is later than the visit before); and group or
+host if there is one: pages of a group (as their first visits name it) are taken to be alike.
 Times are seconds since 1970, dates such as 2024-05-01, 2024-05-01 12:00:00 (UTC) or
 2024-05-01T14:00:00+02:00, or timestamps; they count in whole seconds.
 
-Rows may come in any order. Where the visits of each page come in the order of their times the table
-is read once, else again and sorted, in bounded memory and temporary files (in $TMPDIR). A second visit
-in the same second, one without a digest and one in the future is skipped, which is said. What is
-remembered of a page is its name, 45 bytes, and 4 if there are groups.
+Rows may come in any order. Where the visits of each page come in the order of their times, the
+table is read once, else again and sorted, in 256 MB of memory and temporary files. A visit in the
+same second as another of its page, one without a digest and one in the future are skipped, which
+is said. What is remembered of a page is its name and some 80 bytes.
 
 The result goes to --out, else as CSV to stdout: page, rate, rate_low, rate_high (changes per day;
 the truth lies between the last two nine times in ten), estimator, visits, changes, first_seen,
-last_seen, with --curves curve and shape, and the group. Of a page visited once the estimators without
-a prior know nothing: its rate is empty. With --curves the rate is the number in the curve's formula:
-the mean rate for exponential and lomax (shape: alpha), 1/scale for weibull (shape: k).";
+last_seen, with --curves curve and shape, and the group. Of a page that was visited once the
+estimators without a prior know nothing: its rate is empty. With --curves all rates are those of
+the curve's formula: the mean for exponential and lomax (shape: alpha), 1/scale for weibull
+(shape: k).";
 
 #[derive(Debug, Args)]
 #[command(after_help = ESTIMATE_EXAMPLES)]

@@ -9,10 +9,10 @@ use everfresh::{Rate, Result, Unit};
 /// changes clearly better than any Poisson page would.
 pub(super) struct Laws(Vec<(std::ops::Range<f64>, f64)>);
 
-/// A page's curve: the number of its name, the rate for its formula, and its shape.
+/// A page's curve: the number of its name, by what the mean rate is multiplied in its formula, and its shape.
 pub(super) struct Curve {
     pub name: u8,
-    pub rate: Rate,
+    pub factor: f64,
     pub shape: Option<f64>,
 }
 
@@ -34,13 +34,12 @@ impl Laws {
         let gap = rate.per_second().recip();
         if let Some((_, shape)) = self.0.iter().find(|(gaps, _)| gaps.contains(&gap)) {
             // The mean lifetime of the curve with scale 1.
-            let lifetime = Weibull::new(Rate::per(1.0, Unit::Second)?, *shape)?.ceiling();
-            let rate = Rate::per(rate.per_second() * lifetime, Unit::Second)?;
-            return Ok(Curve { name: 2, rate, shape: Some(*shape) });
+            let factor = Weibull::new(Rate::per(1.0, Unit::Second)?, *shape)?.ceiling();
+            return Ok(Curve { name: 2, factor, shape: Some(*shape) });
         }
         Ok(match posterior {
-            Some(posterior) => Curve { name: 1, rate, shape: Some(posterior.alpha()) },
-            None => Curve { name: 0, rate, shape: None },
+            Some(posterior) => Curve { name: 1, factor: 1.0, shape: Some(posterior.alpha()) },
+            None => Curve { name: 0, factor: 1.0, shape: None },
         })
     }
 }

@@ -19,14 +19,14 @@ pub(super) struct Priors {
     pub pooling: Option<f64>,
 }
 
-/// So many pages tell what all are like, and so many what a group is like: more would not change the third digit.
-const PAGES: usize = 1 << 14;
+/// So many pages tell what all are like, and so many what a group is like: more would hardly move it.
+const PAGES: usize = 1 << 13;
 const PAGES_OF_GROUP: usize = 500;
 
 /// Rounds of weighing and learning at most, and the change at which they end, on few pages and on all; rounds for groups.
 const ROUNDS: usize = 40;
-const NEAR: (usize, f64) = (16, 1e-3);
-const SETTLED: (usize, f64) = (1, 1e-6);
+const NEAR: (usize, f64) = (8, 1e-3);
+const SETTLED: (usize, f64) = (1, 1e-5);
 const GROUP_ROUNDS: usize = 2;
 
 impl Priors {

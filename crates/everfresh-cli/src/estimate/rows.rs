@@ -114,13 +114,14 @@ impl<M: Model> Learner<M> {
             let (group, page) = (shard.group(number), &shard.pages[number]);
             let estimate = self.model.estimate(group, page)?;
             let is_known = self.model.priors().is_some() || page.visits > 1;
-            let mut rate = per_day(estimate.rate);
+            let mut factor = 1.0;
             if let Some(laws) = laws {
                 let curve = laws.curve(estimate.rate, self.model.posterior(group, page)?)?;
-                rate = per_day(curve.rate);
+                factor = curve.factor;
                 curves.push(curve);
             }
-            rates.push(is_known.then_some(rate));
+            let per_day = |rate| per_day(rate) * factor;
+            rates.push(is_known.then(|| per_day(estimate.rate)));
             low.push(per_day(estimate.interval.low));
             high.push(estimate.interval.high.map_or(f64::INFINITY, per_day));
         }

@@ -194,7 +194,11 @@ impl Density {
     }
 
     fn log_at(&self, rate: f64, x: f64) -> f64 {
-        let seen = |(count, length): (f64, f64)| count * (-(-rate * length).exp_m1()).max(f64::MIN_POSITIVE).ln();
+        let seen = |(count, length): (f64, f64)| match rate * length {
+            // A change is certain to the last digit.
+            r if r > 40.0 => 0.0,
+            r => count * (-(-r).exp_m1()).max(f64::MIN_POSITIVE).ln(),
+        };
         self.shape * x - self.time * rate + self.within.iter().map(seen).sum::<f64>()
     }
 
@@ -297,7 +301,7 @@ fn hermite(from: f64, to: f64, from_slope: f64, to_slope: f64, target: f64) -> f
         from * u * u * (1.0 + 2.0 * t) + to * t * t * (3.0 - 2.0 * t) + t * u * (u * from_slope - t * to_slope)
     };
     let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..24 {
+    for _ in 0..10 {
         let middle = 0.5 * (low + high);
         if value(middle) < target { low = middle } else { high = middle }
     }

@@ -162,7 +162,9 @@ fn learn(truth: Prior, start: Prior, visits: u32, pages: u32) -> Prior {
     let mut learnt = start;
     for _ in 0..10 {
         let mut population = Population::new();
-        seen.iter().for_each(|seen| population.add(seen.weighed(&learnt)));
+        for seen in &seen {
+            population.add(seen.weighed(&learnt));
+        }
         learnt = population.learn(start, 1.0);
     }
     learnt
@@ -634,7 +636,9 @@ fn sightings_are_weighed_as_the_integral_says() {
 
 fn check_sightings(prior: Prior, visits: &[(bool, f64)], exact: &Integral) {
     let mut page = Gamma::new(prior);
-    visits.iter().for_each(|(changed, elapsed)| page.observe(&seen(*changed, *elapsed)));
+    for (changed, elapsed) in visits {
+        page.observe(&seen(*changed, *elapsed));
+    }
     let (estimate, posterior) = (page.estimate(), page.posterior());
     let near = |found: f64, expected: f64| {
         assert!((found / expected - 1.0).abs() < 2e-3, "{prior:?}, {} visits: {found} {expected}", visits.len());

@@ -153,7 +153,9 @@ mod tests {
             let visits: Vec<Visit> = (0..10_000_u32)
                 .map(|i| (i.wrapping_mul(2_654_435_761) >> 24, i.wrapping_mul(40_503) % 97, u64::from(i) << 33))
                 .collect();
-            visits.iter().for_each(|visit| sorter.push(*visit).unwrap());
+            for visit in &visits {
+                sorter.push(*visit).unwrap();
+            }
             let mut sorted = visits;
             sorted.sort_by_key(|(page, time, _)| (*page, *time));
             let mut found = Vec::new();

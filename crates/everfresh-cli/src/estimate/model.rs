@@ -33,7 +33,9 @@ pub(super) trait Model: Sync {
 }
 
 fn foreseen(mut estimator: impl Estimator, before: &[Observation], elapsed: Period) -> f64 {
-    before.iter().for_each(|observation| estimator.observe(observation));
+    for observation in before {
+        estimator.observe(observation);
+    }
     estimator.change_probability(elapsed)
 }
 
@@ -79,7 +81,7 @@ impl Model for GammaModel {
             #[allow(clippy::cast_possible_truncation)]
             Seen::Changed => state.logs += (observation.elapsed().seconds() as f32).ln(),
             Seen::Unchanged | Seen::Changes(_) => {
-                state.quiet = state.quiet.saturating_add(whole(observation.elapsed()))
+                state.quiet = state.quiet.saturating_add(whole(observation.elapsed()));
             }
         }
     }

@@ -51,7 +51,9 @@ impl Priors {
             for _ in 0..ROUNDS {
                 let told: Vec<Evidence> = pages.par_iter().step_by(step).map(|seen| seen.weighed(&self.all)).collect();
                 let mut population = Population::new();
-                told.into_iter().for_each(|told| population.add(told));
+                for told in told {
+                    population.add(told);
+                }
                 // The first belief counts as one page.
                 let before = std::mem::replace(&mut self.all, population.learn(base, 1.0));
                 let moved = |a: f64, b: f64| (a / b - 1.0).abs();
@@ -111,7 +113,9 @@ impl Learner<GammaModel> {
 /// Up to so many pages of each group, evenly.
 fn some_of_each(pages: &[(u32, Sightings)], groups: usize) -> Vec<(u32, Sightings)> {
     let mut counts = vec![0_usize; groups];
-    pages.iter().for_each(|(group, _)| counts[*group as usize] += 1);
+    for (group, _) in pages {
+        counts[*group as usize] += 1;
+    }
     let mut at = vec![0_usize; groups];
     let wanted = |(group, _): &&(u32, Sightings)| {
         let (at, step) = (&mut at[*group as usize], counts[*group as usize].div_ceil(PAGES_OF_GROUP));

@@ -73,6 +73,9 @@ impl Model for Recorder {
     }
 }
 
+/// The name of a group, and its shares.
+type Series = (String, Vec<f64>);
+
 /// The group of a page and what its visits saw.
 pub(super) type Seen = (u32, Vec<Observation>);
 
@@ -121,7 +124,7 @@ impl<M: Model> Learner<M> {
     }
 
     /// CGM03 figure 17: as a table, and the shares of all pages and of the largest groups.
-    fn histogram(&self) -> Result<(String, Vec<(String, Vec<f64>)>)> {
+    fn histogram(&self) -> Result<(String, Vec<Series>)> {
         let names = self.table.groups.names();
         let (mut all, mut by_group) = (Classes::default(), vec![Classes::default(); names.len()]);
         for shard in &self.shards {

@@ -96,8 +96,11 @@ pub(crate) struct Done {
 struct Job {
     /// Bytes of the file, about.
     bytes: u64,
-    decode: Box<dyn FnOnce(&mut dyn FnMut(Batch) -> Result<()>) -> Result<()> + Send>,
+    decode: Box<Decode>,
 }
+
+/// Hands on one batch after the other.
+type Decode = dyn FnOnce(&mut dyn FnMut(Batch) -> Result<()>) -> Result<()> + Send;
 
 impl Job {
     /// One that decodes a single batch.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use everfresh::curve::DivergenceCurve;
-use everfresh::estimate::{Evidence, Gamma, Hierarchy, Observation, Prior};
+use everfresh::estimate::{Evidence, Posterior, Hierarchy, Observation, Prior};
 use everfresh::longevity::{Believed, ContentPrior, Depths, Fitted, History, Lesson, Makeup, Point, combine, fit};
 use everfresh::{Period, Rate, Unit};
 
@@ -60,7 +60,7 @@ impl Told {
         evidence
     }
 
-    fn rate(&self, prior: Prior) -> Gamma {
+    fn rate(&self, prior: Prior) -> Posterior {
         self.evidence(&prior).posterior(prior)
     }
 }

@@ -1,7 +1,7 @@
 use super::{BoundSearch, Bounds, ContentPrior, Depths, Point, combine, fit, utility_bounds};
 use crate::curve::{DivergenceCurve, Exponential, Scaled};
 use crate::error::{Result, magnitude, within};
-use crate::estimate::{Estimator, Gamma, Habits, MaximumLikelihood, Observation, PageState, Prior};
+use crate::estimate::{Estimator, Posterior, Habits, MaximumLikelihood, Observation, PageState, Prior};
 use crate::units::Period;
 use std::ops::Bound;
 
@@ -93,7 +93,7 @@ impl Remembered {
     }
 
     /// What is believed of the rate.
-    pub fn rate(&self, beliefs: &Beliefs) -> Gamma {
+    pub fn rate(&self, beliefs: &Beliefs) -> Posterior {
         self.state.posterior(beliefs.rate, &beliefs.habits)
     }
 

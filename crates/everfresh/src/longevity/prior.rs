@@ -1,7 +1,7 @@
 use super::{Fitted, Point, fit};
 use crate::curve::{DivergenceCurve, Lomax, Scaled};
 use crate::error::{Result, within};
-use crate::estimate::Gamma;
+use crate::estimate::Posterior;
 use crate::units::Period;
 use std::ops::Bound;
 
@@ -173,7 +173,7 @@ impl ContentPrior {
     }
 
     /// The curve of a page without a fit: what its rate, its depths and this prior say.
-    fn without_fit(&self, rate: &Gamma, depths: Depths) -> Result<Scaled<Lomax>> {
+    fn without_fit(&self, rate: &Posterior, depths: Depths) -> Result<Scaled<Lomax>> {
         let depth = self.depth_of(depths);
         let end = depth + self.spread * (1.0 - depth);
         let rate = rate.evidence().scaled(1.0 / self.dispersion).posterior(rate.prior());
@@ -181,7 +181,7 @@ impl ContentPrior {
     }
 
     /// How much the fit of a page counts: `τ k/(k + 3)` with the k witnesses that its changes are.
-    fn weight_of_fit(&self, rate: &Gamma) -> f64 {
+    fn weight_of_fit(&self, rate: &Posterior) -> f64 {
         let witnesses = rate.evidence().changes() / self.dispersion;
         self.trust * witnesses / (witnesses + TRUSTED_CHANGES)
     }
@@ -217,7 +217,7 @@ impl ContentPrior {
     /// assert_eq!(format!("{:.0} {:.0}", visits(&new)?.days(), visits(&quiet)?.days()), "30 61");
     /// # Ok::<(), everfresh::Error>(())
     /// ```
-    pub fn believed(&self, rate: &Gamma, depths: Depths, points: &[Point]) -> Result<Believed> {
+    pub fn believed(&self, rate: &Posterior, depths: Depths, points: &[Point]) -> Result<Believed> {
         let doubtful = self.without_fit(rate, depths)?;
         let weight = self.weight_of_fit(rate);
         let fitted = if weight > 0.0 { fit(points, doubtful) } else { Fitted::Lomax(doubtful) };
@@ -283,7 +283,7 @@ impl DivergenceCurve for Believed {
 #[derive(Clone, Copy, Debug)]
 pub struct Lesson<'a> {
     /// How often it changed, until then.
-    pub rate: Gamma,
+    pub rate: Posterior,
     /// How far, until then.
     pub depths: Depths,
     /// Its change profiles, combined, until then.

@@ -1,7 +1,7 @@
 use super::{About, Outcome, Policy, Visit};
 use crate::curve::{Age, DivergenceCurve, Lomax};
 use crate::error::Result;
-use crate::estimate::{Estimator, Gamma, Habits, Hierarchy, Observation, PageState, Population, Prior};
+use crate::estimate::{self, Habits, Hierarchy, Observation, PageState, Population, Prior};
 use crate::numeric::{Evaluation, solve};
 use crate::units::Period;
 
@@ -131,7 +131,7 @@ impl Posterior {
         self.trials[self.chosen.0].habits
     }
 
-    fn posterior(&self, about: &About, memory: &Watched) -> Gamma {
+    fn posterior(&self, about: &About, memory: &Watched) -> estimate::Posterior {
         memory.state.posterior(self.hierarchy.prior(about.group as usize), &self.habits())
     }
 

@@ -5,7 +5,7 @@
 //! `t`: no divergence is measured across those), to the end of the trace or until nothing is left of them.
 
 use everfresh::curve::DivergenceCurve;
-use everfresh::estimate::{Evidence, Gamma, Hierarchy, Observation, Prior};
+use everfresh::estimate::{Evidence, Posterior, Hierarchy, Observation, Prior};
 use everfresh::longevity::{Depths, Lesson, Point, combine};
 use everfresh::{Period, Rate, Unit};
 use std::collections::{HashMap, HashSet};
@@ -91,7 +91,7 @@ pub struct Past {
 }
 
 impl Past {
-    pub fn rate(&self, prior: Prior) -> Gamma {
+    pub fn rate(&self, prior: Prior) -> Posterior {
         let mut evidence = Evidence::NONE;
         for observation in &self.seen {
             evidence.observe(&prior, observation);

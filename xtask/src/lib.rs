@@ -1,8 +1,11 @@
 //! Automation for the project: `cargo xtask tidy`, `cargo xtask figures`, `cargo xtask bench`.
 
 pub mod bench;
+pub mod bench_bakeoff;
 pub mod bench_estimate;
 pub mod bench_files;
+pub mod bench_longevity;
+pub mod bench_simulate;
 pub mod bench_visits;
 pub mod figures;
 pub mod tidy;

@@ -17,7 +17,13 @@ usage: cargo xtask <command>
   bench files [--pages N] [--runs N]
             measures `everfresh plan` from Parquet to Parquet, its memory, and what the disk alone takes
   bench estimate [--pages N] [--runs N]
-            measures observations per second, and learning priors anew";
+            measures observations per second, and learning priors anew
+  bench simulate [--pages N] [--runs N]
+            measures events per second of the laboratory beside the machine's bound
+  bench bakeoff [--pages N] [--runs N]
+            compares policies on recorded traces (where EVERFRESH_DATA says, else ../shared/data), with so many seeds
+  bench longevity [--pages N] [--runs N]
+            measures text into fragments and sketches, N lines of it, and extending and fitting profiles";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,7 +31,9 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["tidy"] => tidy(),
         ["figures"] => figures(),
-        ["bench", what @ ("plan" | "files" | "estimate"), ..] => bench(what, &arguments[2..]),
+        ["bench", what @ ("plan" | "files" | "estimate" | "longevity" | "simulate" | "bakeoff"), ..] => {
+            bench(what, &arguments[2..])
+        }
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -63,7 +71,13 @@ fn bench(what: &str, arguments: &[&str]) -> Result<ExitCode> {
         cargo.args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench", what]).args(arguments);
         return Ok(if cargo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let mut options = if what == "estimate" { xtask::bench_estimate::OPTIONS } else { Options::default() };
+    let mut options = match what {
+        "estimate" => xtask::bench_estimate::OPTIONS,
+        "longevity" => xtask::bench_longevity::OPTIONS,
+        "simulate" => xtask::bench_simulate::OPTIONS,
+        "bakeoff" => xtask::bench_bakeoff::OPTIONS,
+        _ => Options::default(),
+    };
     for pair in arguments.chunks(2) {
         let [flag, value] = pair else { bail!("{pair:?} has no value\n{USAGE}") };
         let value: usize = value.parse().with_context(|| format!("{flag} takes a whole number, got `{value}`"))?;
@@ -78,6 +92,9 @@ fn bench(what: &str, arguments: &[&str]) -> Result<ExitCode> {
     let text = match what {
         "plan" => xtask::bench::run(options)?,
         "files" => xtask::bench_files::run(options)?,
+        "longevity" => xtask::bench_longevity::run(options)?,
+        "simulate" => xtask::bench_simulate::run(options)?,
+        "bakeoff" => xtask::bench_bakeoff::run(options)?,
         _ => xtask::bench_estimate::run(options)?,
     };
     print!("{text}");

@@ -24,4 +24,10 @@ fn the_benchmarks_run() {
     let text =
         xtask::bench_estimate::run(xtask::bench::Options { pages: 2_000, rival_pages: 0, runs: 1, hosts: 50 }).unwrap();
     assert!(text.contains("prior of all pages: shape 0.2") || text.contains("shape 0.3"), "{text}");
+    let text =
+        xtask::bench_longevity::run(xtask::bench::Options { pages: 300, rival_pages: 0, runs: 1, hosts: 0 }).unwrap();
+    assert!(text.contains("8-grams and a sketch of 256") && text.contains("1 of 12 points"), "{text}");
+    let text =
+        xtask::bench_simulate::run(xtask::bench::Options { pages: 20, rival_pages: 0, runs: 1, hosts: 0 }).unwrap();
+    assert!(text.contains("stormcrawler"), "{text}");
 }

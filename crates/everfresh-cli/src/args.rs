@@ -266,7 +266,8 @@ Snapshots are
   a directory with the file shingles.csv.zst (or .gz, or plain): page,time_unix,n,added,removed, by
   page and time, the hashes of fragments that came and went, and pages.csv.gz with their names. A
   trace says when pages changed: they are taken as visited --every so often.
-Texts are taken as they are: take the tags out of HTML first.
+Texts are taken as they are: take the tags out of HTML first. Of a page with more than 2048 fragments
+an even sample is kept, the same for all versions, so that files may be of any size.
 
 A page is a set of fragments; divergence is the share of them that two versions do not have in
 common. What every version has is static, what the next change removes churns, what stays longer

@@ -271,7 +271,7 @@ fn colours_are_for_terminals() {
 
 #[test]
 fn man_pages_and_completions_know_every_command() {
-    let commands = ["plan", "budget", "freshness", "income", "split", "completions", "man"];
+    let commands = ["plan", "estimate", "longevity", "budget", "freshness", "income", "split", "completions", "man"];
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = stdout(&["completions", shell]);
         assert!(commands.iter().all(|command| script.contains(command)), "{shell}");
@@ -559,4 +559,28 @@ fn pictures_are_drawn() {
     let page = std::fs::read_to_string(path("curve.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("for freshness 0.5: budget"), "{page}");
     assert_eq!(page.matches("<circle").count(), 1, "the answer is a dot on the curve");
+}
+
+/// The life lines of a list above its divergence: a stripe for every stay of a fragment, a dot for every separation.
+#[test]
+fn life_lines_are_drawn() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let line = |day: u64| {
+        let text = (day..day + 3).map(|item| format!("item {item}\\n")).collect::<Vec<_>>().concat();
+        format!("{{\"p\": \"list\", \"t\": {}, \"x\": \"menu\\n{text}\"}}\n", day * 86_400)
+    };
+    std::fs::write(path("list.jsonl"), (0..10).map(line).collect::<Vec<_>>().concat()).unwrap();
+    let list = path("list.jsonl");
+    let common = ["longevity", &list, "--page", "list", "--fragments", "lines", "--price", "1h", "--now", "864000"];
+    let drawn = |name: &str| {
+        stdout(&[&common[..], &["--draw", &path(name)]].concat());
+        std::fs::read_to_string(path(name)).unwrap()
+    };
+    let svg = drawn("list.svg");
+    // The menu and twelve items, three kinds in one legend and the utility in the other, and the paper.
+    assert_eq!(svg.matches("<rect").count(), 13 + 3 + 1 + 1, "{svg}");
+    assert!(svg.contains("always there") && svg.contains("utility at the period: 1h"), "{svg}");
+    let page = drawn("list.html");
+    assert!(page.contains("scroll of 3") && page.contains("<svg viewBox"), "{page}");
 }

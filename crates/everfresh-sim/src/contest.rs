@@ -49,7 +49,7 @@ pub enum Entrant {
     Nutch,
     /// Nutch's adaptive schedule.
     NutchAdaptive,
-    /// StormCrawler's adaptive scheduler.
+    /// The adaptive scheduler of `StormCrawler`.
     StormCrawler,
     /// Common Crawl's news crawl.
     NewsCrawl,

@@ -128,7 +128,7 @@ fn build(name: String, rows: ByPage, groups: &HashMap<String, u32>, window: &Win
     births.sort_by(f64::total_cmp);
     let Some(middle) = births.get(births.len() / 2) else { return Err("no pages".into()) };
     let from = window.from_unix.unwrap_or(*middle);
-    let last = rows.iter().flat_map(|(_, rows)| rows.revisions.last()).map(|r| r.time_s).fold(from, f64::max);
+    let last = rows.iter().filter_map(|(_, rows)| rows.revisions.last()).map(|r| r.time_s).fold(from, f64::max);
     let to = window.to_unix.unwrap_or(last);
     if from.is_nan() || to.is_nan() || from >= to {
         return Err(format!("the window must end after it starts, got {from} to {to}"));

@@ -4,7 +4,7 @@
 
 use everfresh::curve::checks::{DivergenceUnit, conforms};
 use everfresh::curve::{
-    Age, Churn, DivergenceCurve, Exponential, Harmonic, Linear, Lomax, Mixture, Observed, Scroll, Weibull,
+    Age, Churn, DivergenceCurve, Exponential, Harmonic, Linear, Lomax, Mixture, Observed, Scaled, Scroll, Weibull,
 };
 use everfresh::{Period, Rate, Unit};
 
@@ -79,6 +79,17 @@ fn scroll_conforms() {
     for items in [1, 2, 10, 300] {
         conforms(DivergenceUnit::Share, |s| Scroll::new(per_day(3.0, s), items, 0.6).unwrap());
     }
+}
+
+#[test]
+fn scaled_conforms() {
+    for rate in AWKWARD {
+        conforms(DivergenceUnit::Share, |s| Scaled::new(Exponential::new(per_day(rate, s)), 0.7).unwrap());
+    }
+    conforms(DivergenceUnit::Share, |s| {
+        Scaled::new(Lomax::with_mean_rate(0.4, per_day(3.0, s)).unwrap(), 0.03).unwrap()
+    });
+    assert!(Scaled::new(Exponential::new(Rate::STATIC), 0.0).is_err());
 }
 
 #[test]

@@ -588,6 +588,8 @@ fn censored_lifetimes_are_marked() {
         assert!(seen.contains(&expected), "{expected:?} in {seen:?}");
     }
     assert_eq!(history.longevity(), Some(1.5));
+    let makeup = history.makeup();
+    assert_eq!((makeup.churn_lives, makeup.scroll_lives), (1, 1));
     assert_eq!(history.changes(), 3);
 }
 

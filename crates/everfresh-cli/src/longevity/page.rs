@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use everfresh::curve::DivergenceCurve;
-use everfresh::estimate::{Evidence, Posterior, Hierarchy, Observation, Prior};
+use everfresh::estimate::{Evidence, Hierarchy, Observation, Posterior, Prior};
 use everfresh::longevity::{Believed, ContentPrior, Depths, Fitted, History, Lesson, Makeup, Point, combine, fit};
 use everfresh::{Period, Rate, Unit};
 

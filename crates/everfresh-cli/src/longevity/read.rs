@@ -82,7 +82,7 @@ fn row(line: &[u8], cut: Cut, only: Option<&str>) -> Result<Option<(String, u64,
     if line.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
-    let row = Row::read(line)?;
+    let row = Row::read(line.trim_ascii_end())?;
     if only.is_some_and(|only| only != row.page) {
         return Ok(None);
     }

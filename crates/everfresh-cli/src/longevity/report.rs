@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use everfresh::curve::DivergenceCurve;
 use everfresh::longevity::{Class, Fitted};
 use everfresh::{Period, Rate, Unit};
@@ -22,6 +22,8 @@ pub(super) struct PageRow {
     static_share: f64,
     churn_share: f64,
     scroll_share: f64,
+    churn_lives: u64,
+    scroll_lives: u64,
     dominant_k: Option<u32>,
     versions: u32,
     changes: u32,
@@ -45,8 +47,10 @@ pub(super) struct PageRow {
 pub(super) struct Report<'a> {
     pub price_days: Option<f64>,
     pub visits_per_day: Option<f64>,
-    /// Of all fragments that are not static, those that churn (OP08 section 3.3.2: 0.67).
-    pub churn_of_changing: Option<f64>,
+    /// Lives of fragments, seen from beginning to end.
+    pub lives: u64,
+    /// The share of them that the next change ended (OP08 section 3.3.2: 0.67).
+    pub churn_of_lives: Option<f64>,
     /// Between change frequency and longevity, over the pages that have both (OP08 section 3.2: 0.67 without its sign).
     pub correlation: Option<f64>,
     pub pages: &'a [PageRow],
@@ -81,6 +85,8 @@ pub(super) fn row(page: &Measured, curves: &Curves, terms: &Terms) -> PageRow {
         static_share: makeup.static_share,
         churn_share: makeup.churn_share,
         scroll_share: makeup.scroll_share,
+        churn_lives: makeup.churn_lives,
+        scroll_lives: makeup.scroll_lives,
         dominant_k: makeup.dominant_k,
         versions: u32::try_from(page.versions).unwrap_or(u32::MAX),
         changes: page.changes,
@@ -118,6 +124,8 @@ pub(super) fn batch(rows: &[PageRow]) -> Result<RecordBatch> {
         |value: fn(&PageRow) -> Option<f64>| -> ArrayRef { Arc::new(rows.iter().map(value).collect::<Float64Array>()) };
     let whole =
         |value: fn(&PageRow) -> Option<u32>| -> ArrayRef { Arc::new(rows.iter().map(value).collect::<UInt32Array>()) };
+    let counted =
+        |value: fn(&PageRow) -> u64| -> ArrayRef { Arc::new(UInt64Array::from_iter_values(rows.iter().map(value))) };
     let text =
         |value: fn(&PageRow) -> &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(rows.iter().map(value))) };
     Ok(RecordBatch::try_from_iter_with_nullable([
@@ -127,6 +135,8 @@ pub(super) fn batch(rows: &[PageRow]) -> Result<RecordBatch> {
         ("static_share", number(|row| Some(row.static_share)), true),
         ("churn_share", number(|row| Some(row.churn_share)), true),
         ("scroll_share", number(|row| Some(row.scroll_share)), true),
+        ("churn_lives", counted(|row| row.churn_lives), true),
+        ("scroll_lives", counted(|row| row.scroll_lives), true),
         ("dominant_k", whole(|row| row.dominant_k), true),
         ("versions", whole(|row| Some(row.versions)), true),
         ("changes", whole(|row| Some(row.changes)), true),
@@ -149,12 +159,14 @@ pub(super) fn batch(rows: &[PageRow]) -> Result<RecordBatch> {
 
 impl<'a> Report<'a> {
     pub(super) fn new(pages: &'a [PageRow], price: Option<f64>) -> Report<'a> {
-        let (churn, scroll) = pages.iter().fold((0.0, 0.0), |(a, b), row| (a + row.churn_share, b + row.scroll_share));
+        let churn: u64 = pages.iter().map(|row| row.churn_lives).sum();
+        let lives = churn + pages.iter().map(|row| row.scroll_lives).sum::<u64>();
         let both = pages.iter().filter_map(|row| row.change_frequency.zip(row.longevity_versions));
         Report {
             price_days: price.map(|price| price / Unit::Day.seconds()),
             visits_per_day: pages.iter().map(|row| row.frequency_per_day).sum(),
-            churn_of_changing: (churn + scroll > 0.0).then(|| churn / (churn + scroll)),
+            lives,
+            churn_of_lives: (lives > 0).then(|| churn as f64 / lives as f64),
             correlation: correlation(&both.collect::<Vec<_>>()),
             pages,
         }
@@ -169,8 +181,13 @@ impl<'a> Report<'a> {
             of("churn"),
             of("scroll")
         );
-        if let Some(churn) = self.churn_of_changing {
-            text.push_str(&format!("; of what changes {} churns and {} scrolls", percent(churn), percent(1.0 - churn)));
+        if let Some(churn) = self.churn_of_lives {
+            let lives = if self.lives == 1 { "life" } else { "lives" };
+            text.push_str(&format!(
+                "; of {} {lives} of fragments the next change ended {}",
+                self.lives,
+                percent(churn)
+            ));
         }
         if let Some(correlation) = self.correlation {
             text.push_str(&format!("\nchange frequency and longevity: correlation {}", number(correlation)));

@@ -85,7 +85,7 @@ impl Snapshots {
             let mut last = None;
             gathered.versions.retain(|version| last.replace(version.0) != Some(version.0));
             for _ in gathered.versions.len()..before {
-                self.skip("snapshot", "two snapshots of a page in the same second", format!("`{name}`"));
+                self.skip("snapshot", "two snapshots of a page in the same second", format!("page `{name}`"));
             }
             done.push(Page { name, versions: gathered.versions });
         }

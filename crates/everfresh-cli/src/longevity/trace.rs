@@ -85,6 +85,10 @@ impl Live {
                 }
             }
         }
+        let live = self.fragments.len();
+        if row[2].parse() != Ok(live) {
+            return Err(format!("column `n`: {live} fragments are there now, got {}", &row[2]));
+        }
         self.revisions.retain(|(before, _)| *before != time);
         self.revisions.push((time, Arc::new(Fragments::from_names(self.fragments.iter().copied()))));
         Ok(time)

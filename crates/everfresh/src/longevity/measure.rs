@@ -71,6 +71,10 @@ pub struct Makeup {
     pub churn_share: f64,
     /// What survived changes and left (K > 1).
     pub scroll_share: f64,
+    /// How many lives of fragments, seen from beginning to end, the next change ended (K = 1).
+    pub churn_lives: u64,
+    /// How many survived a change (K > 1). OP08 section 3.3.2 has 67 of the first for 33 of these.
+    pub scroll_lives: u64,
     /// The most frequent K among fragments whose beginning and end were seen, in page changes (OP08 section 3.3.1).
     pub dominant_k: Option<u32>,
     /// What this makes of the page.
@@ -243,7 +247,10 @@ impl History {
         } else {
             Class::Churn
         };
-        Makeup { static_share, churn_share, scroll_share, dominant_k: self.dominant_k(), class }
+        let lives = |kind: Kind| self.whole().filter(|spell| self.kind(spell) == kind).count() as u64;
+        let (churn_lives, scroll_lives) = (lives(Kind::Churn), lives(Kind::Scroll));
+        let dominant_k = self.dominant_k();
+        Makeup { static_share, churn_share, scroll_share, churn_lives, scroll_lives, dominant_k, class }
     }
 
     /// The sums of the versions' weights: each counts for the time around it.

@@ -8,7 +8,9 @@
 //! * [`Profiles`]: what is remembered of a page from visit to visit, in about a hundred bytes (section 4.1);
 //! * [`Regions`] and [`Generator`]: the generative model, as a curve and as text (section 3.3);
 //! * [`History`]: what a whole history of versions says of lifetimes, of K and of the page's class (section 3);
-//! * [`fit`] and [`Bounds`]: curves fitted to profiles, and what is known without any model (sections 4.2 and 4.3).
+//! * [`fit`] and [`Bounds`]: curves fitted to profiles, and what is known without any model (sections 4.2 and 4.3);
+//! * [`ContentPrior`]: what is believed of a page, in which the others of its group have a part;
+//! * [`OnlinePolicy`] and [`offline`]: when to visit a page next (sections 3.4, 4 and 5.3).
 //!
 //! No HTML here: whoever fetches a page hands over its text.
 

@@ -1,7 +1,7 @@
 use super::{BoundSearch, Bounds, ContentPrior, Depths, Point, combine, fit, utility_bounds};
 use crate::curve::{DivergenceCurve, Exponential, Scaled};
 use crate::error::{Result, magnitude, within};
-use crate::estimate::{Estimator, Posterior, Habits, MaximumLikelihood, Observation, PageState, Prior};
+use crate::estimate::{Estimator, Habits, MaximumLikelihood, Observation, PageState, Posterior, Prior};
 use crate::units::Period;
 use std::ops::Bound;
 

@@ -116,7 +116,7 @@ impl Rule for NutchAdaptive {
     }
 }
 
-/// StormCrawler's `AdaptiveScheduler`: half as long again after no change, half the way to the least interval after one.
+/// The `AdaptiveScheduler` of `StormCrawler`: half as long again after no change, half the way to the least interval after one.
 ///
 /// Any failure forgets everything.
 #[derive(Clone, Copy, Debug)]

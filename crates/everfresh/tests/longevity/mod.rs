@@ -5,9 +5,10 @@
 //! `t`: no divergence is measured across those), to the end of the trace or until nothing is left of them.
 
 use everfresh::curve::DivergenceCurve;
-use everfresh::estimate::{Evidence, Posterior, Hierarchy, Observation, Prior};
-use everfresh::longevity::{Depths, Lesson, Point, combine};
+use everfresh::estimate::{Evidence, Hierarchy, Observation, Posterior, Prior};
+use everfresh::longevity::{Depths, Lesson, OnlinePolicy, Point, Visit, combine};
 use everfresh::{Period, Rate, Unit};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub struct Page {
     /// The version at each visit, and the versions themselves.
     visits: Vec<usize>,
     versions: Vec<Fragments>,
+    known: RefCell<HashMap<(usize, usize), f64>>,
 }
 
 fn jaccard(a: &Fragments, b: &Fragments) -> f64 {
@@ -52,7 +54,11 @@ impl Page {
 
     pub fn divergence(&self, base: usize, then: usize) -> f64 {
         let (a, b) = (self.visits[base], self.visits[then]);
-        if a == b { 0.0 } else { jaccard(&self.versions[a], &self.versions[b]) }
+        if a == b {
+            return 0.0;
+        }
+        let pair = (a.min(b), a.max(b));
+        *self.known.borrow_mut().entry(pair).or_insert_with(|| jaccard(&self.versions[a], &self.versions[b]))
     }
 
     /// The combined change profiles from five visits between two, none reaching beyond.
@@ -146,6 +152,82 @@ pub fn frozen_plan(pages: &[Page], curves: &[Box<dyn DivergenceCurve>], budget: 
     staleness(pages, &periods)
 }
 
+/// Runs a policy on all visits of the pages, with five profiles of up to twelve points, periods rounded up to visit steps: over the
+/// second halves the mean divergence of the copies, and the visits per page and step.
+pub fn online<P: OnlinePolicy>(pages: &[Page], policy: &P) -> (f64, f64) {
+    let (mut staleness, mut spent) = (0.0, 0.0);
+    for (i, page) in pages.iter().enumerate() {
+        // Discovered one after the other, thrice: in step, all pages would meet the same mass edits equally late.
+        for shift in [0, 7, 13] {
+            let (divergence, visits) = second_half(page, &visits_by(page, policy, (i + shift) % 20));
+            staleness += divergence;
+            spent += visits;
+        }
+    }
+    let runs = 3.0 * pages.len() as f64;
+    (staleness / runs, spent / runs)
+}
+
+/// The mean divergence and the visits per step in the second half, of a copy that was visited at these times.
+fn second_half(page: &Page, times: &[usize]) -> (f64, f64) {
+    let (half, mut staleness, mut visits) = (page.len() / 2, 0.0, 0.0);
+    for now in half + 1..page.len() {
+        let made = times.partition_point(|time| *time < now);
+        staleness += page.divergence(times[made - 1], now);
+        visits += f64::from(u8::from(times.get(made) == Some(&now)));
+    }
+    let steps = (page.len() - half - 1) as f64;
+    (staleness / steps, visits / steps)
+}
+
+/// Visits every page alike, so many steps apart on average: in memory is by how much the last period was rounded up.
+pub struct Alike(pub f64);
+
+impl OnlinePolicy for Alike {
+    type Memory = f64;
+
+    fn discovered(&self) -> f64 {
+        0.0
+    }
+
+    fn next_period(&self, early: &mut f64, _: &Visit<'_>) -> everfresh::Result<Period> {
+        let exact = self.0 - *early;
+        *early = exact.ceil() - exact;
+        Period::of(exact.ceil() * STEP_DAYS as f64, Unit::Day)
+    }
+}
+
+/// When a policy visits a page, in visit steps.
+fn visits_by<P: OnlinePolicy>(page: &Page, policy: &P, start: usize) -> Vec<usize> {
+    let (mut memory, mut times, mut now) = (policy.discovered(), Vec::new(), start);
+    let mut profiles: Vec<(usize, Vec<Point>)> = Vec::new();
+    while now < page.len() {
+        for (base, profile) in &mut profiles {
+            if profile.len() < 12 {
+                profile.push(Point::new(steps_long(now - *base), page.divergence(*base, now)).unwrap());
+            }
+        }
+        let before = times.last().copied().unwrap_or(now);
+        times.push(now);
+        let kept: Vec<&[Point]> = profiles.iter().map(|(_, profile)| profile.as_slice()).collect();
+        let visit = Visit {
+            elapsed: steps_long(now - before),
+            visits: u32::try_from(times.len()).unwrap(),
+            divergence: page.divergence(before, now),
+            profiles: &kept,
+        };
+        let steps = policy.next_period(&mut memory, &visit).unwrap().days() / STEP_DAYS as f64;
+        if profiles.len() == 5 {
+            profiles.remove(0);
+        }
+        profiles.push((now, Vec::new()));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the length of a page")]
+        let steps = steps.ceil().clamp(1.0, page.len() as f64) as usize;
+        now += steps;
+    }
+    times
+}
+
 /// The mean divergence over the second halves of copies that are visited with these periods, in visit steps.
 pub fn staleness(pages: &[Page], periods: &[f64]) -> f64 {
     let mut total = 0.0;
@@ -234,5 +316,5 @@ fn visited(history: History, since: u64, end: u64) -> Option<Page> {
         now += STEP_DAYS * DAY;
     }
     let versions = history.into_iter().map(|(_, fragments)| fragments).collect();
-    (visits.len() >= FEWEST).then_some(Page { visits, versions })
+    (visits.len() >= FEWEST).then_some(Page { visits, versions, known: RefCell::default() })
 }

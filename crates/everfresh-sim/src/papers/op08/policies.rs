@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use everfresh::estimate::Prior;
+use everfresh::estimate::{Habits, Prior};
 use everfresh::longevity::offline::Staleness;
 use everfresh::longevity::{
-    BoundBased, Cgm, ContentPrior, CurveFitting, LearningPhase, Memory, OnlinePolicy, RiskControl, WarmUp,
+    Beliefs, BoundBased, Cgm, ContentPrior, CurveFitting, LearningPhase, Memory, OnlinePolicy, RiskControl, WarmUp,
 };
 use everfresh::{Period, Rate, Result, Unit};
 
@@ -78,7 +78,8 @@ impl Trial {
 
 /// What the curve-fitting policy believes before a visit: a change in two weeks, give or take, and nothing of depth.
 fn fitting(price: Period) -> Result<CurveFitting> {
-    CurveFitting::new(price, Prior::new(0.5, Rate::per(1.0 / 14.0, Unit::Day)?)?, ContentPrior::default())
+    let rate = Prior::new(0.5, Rate::per(1.0 / 14.0, Unit::Day)?)?;
+    CurveFitting::new(price, Beliefs { rate, habits: Habits::STEADY, content: ContentPrior::default() })
 }
 
 /// How stale copies are at a cost, between the outcomes next to it.

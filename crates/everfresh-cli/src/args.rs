@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Income(IncomeArgs),
     /// Splits visits a day over pages that change exactly once in each of some intervals a day
     Split(SplitArgs),
+    /// Tells from a log of visits how fresh the copies were, and what other policies would have made of as many visits
+    Compare(CompareArgs),
     /// Runs policies in a world, synthetic or recorded, and tells how fresh each kept the copies
     Simulate(SimulateArgs),
     /// Computes every table and figure of the papers anew, beside what they print
@@ -179,9 +181,8 @@ the curve's formula: the mean for exponential and lomax (shape: alpha), 1/scale 
 #[derive(Debug, Args)]
 #[command(after_help = ESTIMATE_EXAMPLES)]
 pub(crate) struct EstimateArgs {
-    /// Tables of visits: files, directories of them, or `-` for stdin
-    #[arg(value_name = "VISITS", required = true)]
-    pub visits: Vec<PathBuf>,
+    #[command(flatten)]
+    pub visits: VisitArgs,
     /// How rates are estimated
     #[arg(long, value_enum, default_value_t = EstimatorArg::Gamma)]
     pub estimator: EstimatorArg,
@@ -191,9 +192,6 @@ pub(crate) struct EstimateArgs {
     /// For --estimator drifting: how much more the number of changes varies than that of a Poisson page [default: 1]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub dispersion: Option<f64>,
-    /// Later visits are in the future [default: the clock]
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    pub now: Option<u32>,
     /// Write the table to a file in the format of its ending: .csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet,
     /// .arrow or .arrows; `-` is CSV to stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
@@ -206,6 +204,17 @@ pub(crate) struct EstimateArgs {
     /// .html file
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+}
+
+/// A table of visits, and what its columns are called.
+#[derive(Debug, Args)]
+pub(crate) struct VisitArgs {
+    /// Tables of visits: files, directories of them, or `-` for stdin
+    #[arg(value_name = "VISITS", required = true)]
+    pub visits: Vec<PathBuf>,
+    /// Later visits are in the future [default: the clock]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub now: Option<u32>,
     /// The column that names the pages
     #[arg(long, value_name = "NAME", default_value = "page")]
     pub page_column: String,
@@ -217,6 +226,41 @@ pub(crate) struct EstimateArgs {
     /// The column of groups [default: `group` or `host` if there is one]
     #[arg(long, value_name = "NAME")]
     pub group_column: Option<String>,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  everfresh compare visits.parquet
+  everfresh compare crawl/ --time-column fetched --digest-column sha1 --policies all
+  everfresh compare visits.csv --eagerness 0.9 --json
+
+Tables are those of `everfresh estimate`. What happened between two visits nobody saw: a change that
+the second found is placed between them by --eagerness (OP08 appendix B), unless the source dates it;
+changes that were undone or followed by another before a visit are not there. Each page counts from
+its first visit to its last. Of more than 5000 pages as many are drawn evenly.
+
+Your own visits stand first. All others make as many, and learn only from their own.";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub visits: VisitArgs,
+    /// The policies to compare with, or `all`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "uniform,optimal,posterior")]
+    pub policies: Vec<String>,
+    /// When a change that a visit found happened: 1 right after the visit before, 0 right before this one
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = part)]
+    pub eagerness: f64,
+    /// The seed: the same seed gives the same result
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// How many runs, each with the next seed, every policy has
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub seeds: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Which column says what a visit saw.
@@ -866,6 +910,12 @@ fn cut(text: &str) -> Result<Cut, String> {
             Cut::words(words).map_err(|error| error.to_string())
         }
     }
+}
+
+/// A share, 0 and 1 among them.
+fn part(text: &str) -> Result<f64, String> {
+    let value: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(format!("must be between 0 and 1, got {text}")) }
 }
 
 /// A share above 0.

@@ -6,6 +6,7 @@
 mod args;
 mod budget;
 mod chart;
+mod compare;
 mod estimate;
 mod freshness;
 mod generate;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Freshness(args) => freshness::run(&args),
         Command::Income(args) => income::run(&args),
         Command::Split(args) => split::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Papers(args) => papers::run(&args),
         Command::Completions { shell } => generate::completions(shell),

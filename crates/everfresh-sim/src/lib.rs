@@ -11,6 +11,7 @@
 
 pub mod contest;
 mod engine;
+pub mod log;
 pub mod papers;
 mod price;
 mod score;

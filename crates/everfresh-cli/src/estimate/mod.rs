@@ -16,10 +16,10 @@ mod visits;
 
 use anyhow::{Result, bail};
 use everfresh::Unit;
-use everfresh::estimate::{Estimator, Habits, LastChange, MaximumLikelihood, Naive, Ratio, poisson};
+use everfresh::estimate::{Estimator, Habits, LastChange, MaximumLikelihood, Naive, Observation, Ratio, poisson};
 use rayon::prelude::*;
 
-use crate::args::{EstimateArgs, EstimatorArg};
+use crate::args::{EstimateArgs, EstimatorArg, VisitArgs};
 use crate::output::{self, count, number};
 use crate::progress::ProgressLine;
 use crate::table::{self, Input};
@@ -49,13 +49,13 @@ pub(crate) fn run(args: &EstimateArgs) -> Result<()> {
 }
 
 fn alone<E: Estimator + Clone + Default + Send + Sync>(args: &EstimateArgs) -> Result<()> {
-    Learner::new(args, |_| Alone::<E>::new())?.finish(args)
+    Learner::new(&args.visits, |_| Alone::<E>::new())?.finish(args)
 }
 
 /// All pages as gamma posteriors have them, with their priors; what was seen counts only the share `factor`.
 fn watched(args: &EstimateArgs, factor: f64) -> Result<Learner<GammaModel>> {
     let priors = Priors::new()?;
-    let mut learner = Learner::new(args, |told| GammaModel { priors, dated: told == Told::LastModified })?;
+    let mut learner = Learner::new(&args.visits, |told| GammaModel { priors, dated: told == Told::LastModified })?;
     learner.learn(factor)?;
     Ok(learner)
 }
@@ -69,6 +69,13 @@ fn drifting(args: &EstimateArgs) -> Result<()> {
     let model = DriftingModel { priors, habits };
     table.scan("reading again", &model, &mut shards)?;
     Learner { table, model, shards }.finish(args)
+}
+
+/// What the visits of pages saw, with the group of each: of some thousands at most, evenly drawn by name.
+pub(crate) fn observations(args: &VisitArgs) -> Result<Vec<(u32, Vec<Observation>)>> {
+    let mut learner = Learner::new(args, |_| Alone::<Naive>::new())?;
+    let pages = learner.by_name();
+    learner.record(&pages)
 }
 
 /// Now, in whole seconds since 1970.
@@ -86,7 +93,7 @@ struct Table {
 }
 
 impl Table {
-    fn open(args: &EstimateArgs) -> Result<Table> {
+    fn open(args: &VisitArgs) -> Result<Table> {
         let input = Input::open(&args.visits, visits::columns(args))?;
         let now = args.now.map_or_else(clock, Ok)?;
         let reader = Reader::new(visits::told(&input)?, now);
@@ -162,7 +169,7 @@ struct Learner<M: Model> {
 
 impl<M: Model> Learner<M> {
     /// Reads the table and says what was skipped.
-    fn new(args: &EstimateArgs, model: impl FnOnce(Told) -> M) -> Result<Learner<M>> {
+    fn new(args: &VisitArgs, model: impl FnOnce(Told) -> M) -> Result<Learner<M>> {
         let mut table = Table::open(args)?;
         let model = model(table.reader.told);
         let mut shards: Vec<_> = (0..SHARDS).map(|_| Shard::new()).collect();

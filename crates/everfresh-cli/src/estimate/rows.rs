@@ -86,7 +86,7 @@ impl<M: Model> Learner<M> {
             let words = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
             Field::new(name, words, false)
         };
-        let mut fields = vec![text(&args.page_column), number("rate", true)];
+        let mut fields = vec![text(&args.visits.page_column), number("rate", true)];
         fields.extend(["rate_low", "rate_high"].map(|name| number(name, false)));
         fields.push(word("estimator"));
         fields.extend(["visits", "changes"].map(|name| Field::new(name, DataType::UInt32, false)));
@@ -94,7 +94,7 @@ impl<M: Model> Learner<M> {
         if args.curves {
             fields.extend([word("curve"), number("shape", true)]);
         }
-        fields.extend(visits::group_column(&self.table.input, args).map(|name| text(&name)));
+        fields.extend(visits::group_column(&self.table.input, &args.visits).map(|name| text(&name)));
         Arc::new(Schema::new(fields))
     }
 

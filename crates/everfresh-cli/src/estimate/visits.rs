@@ -5,7 +5,7 @@ use arrow_array::StringArray;
 use foldhash::quality::RandomState;
 use std::hash::BuildHasher;
 
-use crate::args::EstimateArgs;
+use crate::args::VisitArgs;
 use crate::table::{self, Batch, Columns, Input, Quantity, Wanted};
 
 /// The numbers of the wanted columns, and of the texts.
@@ -65,7 +65,7 @@ impl Skipped {
 }
 
 /// The columns of a table of visits.
-pub(super) fn columns(args: &EstimateArgs) -> Columns {
+pub(super) fn columns(args: &VisitArgs) -> Columns {
     let told = &args.told;
     let some = told.digest_column.is_some() || told.changed_column.is_some() || told.last_modified_column.is_some();
     // One that was named stands alone: the others are not looked for.
@@ -125,7 +125,7 @@ pub(super) fn told(input: &Input) -> Result<Told> {
 }
 
 /// The name of the column of groups, if there is one.
-pub(super) fn group_column(input: &Input, args: &EstimateArgs) -> Option<String> {
+pub(super) fn group_column(input: &Input, args: &VisitArgs) -> Option<String> {
     let place = GROUPS.into_iter().find(|text| input.has_text(*text))?;
     let default = if place == GROUPS[0] { "group" } else { "host" };
     Some(args.group_column.clone().unwrap_or_else(|| default.to_owned()))

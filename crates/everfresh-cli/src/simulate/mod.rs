@@ -36,7 +36,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<()> {
     if args.json { output::print_json(&machines(&contest, &standings)) } else { output::print(&text) }
 }
 
-fn entrants(names: &[String]) -> Result<Vec<Entrant>> {
+pub(crate) fn entrants(names: &[String]) -> Result<Vec<Entrant>> {
     if names == ["all"] {
         return Ok(Entrant::all().collect());
     }
@@ -105,11 +105,11 @@ fn contest<'a>(args: &SimulateArgs, world: &'a World, duration_s: f64) -> Result
 }
 
 /// Runs policies and shows how far that is.
-struct Runner<'a> {
-    line: &'a ShareLine,
+pub(crate) struct Runner<'a> {
+    pub line: &'a ShareLine,
     /// The share of all work that this is, and what was done before.
-    of: f64,
-    from: f64,
+    pub of: f64,
+    pub from: f64,
 }
 
 /// What policies reach at several budgets: visits per page and day, and what is left of divergence.
@@ -117,7 +117,7 @@ type Sweep = Vec<(Entrant, Vec<(f64, f64)>)>;
 
 impl Runner<'_> {
     /// Does a piece of work, unless the program is asked to end meanwhile.
-    fn watched<T>(
+    pub(crate) fn watched<T>(
         &self,
         share: f64,
         of: f64,
@@ -136,7 +136,7 @@ impl Runner<'_> {
         done.context("the run was stopped")
     }
 
-    fn compare(&self, contest: &Contest<'_>, entrants: &[Entrant]) -> Result<Vec<Standing>> {
+    pub(crate) fn compare(&self, contest: &Contest<'_>, entrants: &[Entrant]) -> Result<Vec<Standing>> {
         let part = 0.8 / entrants.len() as f64;
         let mut runs: Vec<(Entrant, Vec<Score>)> = Vec::new();
         for (number, entrant) in entrants.iter().enumerate() {

@@ -61,7 +61,7 @@ pub(super) fn read(folder: &Path, file: &Path, only: Option<&str>, every: u64) -
     for page in pages.iter().filter(|page| !page.revisions.is_empty()) {
         interrupt::check()?;
         let called = names.get(&page.page).unwrap_or(&page.page);
-        if only.is_none_or(|only| only == called || only == page.page) {
+        if only.is_none_or(|only| only == called) {
             page.watch(called, end, every, &mut snapshots);
         }
     }

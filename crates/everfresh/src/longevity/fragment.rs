@@ -24,7 +24,7 @@ impl Cut {
     pub const LINES: Cut = Cut(Kind::Lines);
     /// The whole text is one fragment: divergence is then holistic staleness, 0 or 1 (OP08 section 2.1.1).
     pub const WHOLE: Cut = Cut(Kind::Whole);
-    /// Eight words, as in OP08's source for shingles (Broder and others, *Syntactic clustering of the web*, 1997) about that many.
+    /// Eight words in a row: long enough that few fragments occur twice by chance.
     pub const EIGHT_WORDS: Cut = Cut(Kind::Words(8));
 
     /// Every `k` words in a row are a fragment (shingling), k from 1 to 64.
@@ -202,7 +202,7 @@ impl<S: Sink> Shingler<S> {
     #[inline(always)]
     fn hashed(&mut self, word: &[u8]) {
         // As in Unicode's own definition, underscores alone are no word.
-        if word[0] == b'_' && word.iter().all(|byte| *byte == b'_') {
+        if word.first() == Some(&b'_') && word.iter().all(|byte| *byte == b'_') {
             return;
         }
         self.window.word(rapidhash_v3(word), &mut self.sink);

@@ -1,5 +1,5 @@
 use super::fragment::{Cut, Shingler, Sink, spread};
-use crate::error::{Error, Result, positive};
+use crate::error::{Error, Result, magnitude};
 
 /// The set of a page version's fragments, exactly: `F(P)` of OP08 equation 3.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub struct Weighted {
 }
 
 impl Weighted {
-    /// Each fragment with the weight that `weight` gives it, at least 0 and finite; those of weight 0 do not count.
+    /// Each fragment with the weight that `weight` gives it: 0, and then it does not count, or between 1e-20 and 1e20.
     pub fn new(fragments: &Fragments, weight: impl Fn(u64) -> f64) -> Result<Self> {
         Weighted::from_pairs(fragments.hashes.iter().map(|fragment| (*fragment, weight(*fragment))))
     }
@@ -105,7 +105,7 @@ impl Weighted {
         let mut parts = Vec::new();
         for (fragment, weight) in pairs {
             if weight != 0.0 {
-                parts.push((fragment, positive("weight of a fragment", weight)?));
+                parts.push((fragment, magnitude("weight of a fragment", weight)?));
             }
         }
         parts.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));

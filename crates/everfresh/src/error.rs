@@ -61,6 +61,12 @@ pub enum Error {
         /// Its cap.
         cap_per_second: f64,
     },
+    /// A page whose curve is not the exponential, on terms on which only that one is planned.
+    #[error("only exponential pages are planned for {on}: other curves for freshness under fixed order")]
+    CurveNotPlanned {
+        /// The terms, in words.
+        on: &'static str,
+    },
     /// Two facts that were given contradict each other.
     #[error("{0}")]
     Inconsistent(String),

@@ -9,7 +9,7 @@
 //! | proportional | `(1-e^-r)/r` | `[1/2 - 1/r + (1-e^-r)/r²] / (1-δ²)` |
 //!
 //! The uniform forms have removable singularities at δ² = 1, 1/2 and 0. Written with divided differences of the
-//! exponential function ([`exp_difference`]) and `α = 1/δ²`, `L = ln(1+rδ²)` they have none:
+//! exponential function ([`exp_difference`](crate::numeric::exp_difference)) and `α = 1/δ²`, `L = ln(1+rδ²)` they have none:
 //! freshness `L exp[-L, -αL] / (1-e^-L)` (that of the curve [`Lomax`]) and age `α L³ exp[-2L, -L, 0, -αL] / (1-e^-L)²`.
 //!
 //! Visited in proportion to their rates, pages that hardly change are hardly visited, and the mean age is finite only
@@ -17,7 +17,6 @@
 
 use crate::curve::{DivergenceCurve, Lomax};
 use crate::error::{Result, not_negative, within};
-use crate::numeric::exp_difference;
 use crate::order::Order;
 use crate::units::{Period, Rate, Unit};
 use std::ops::Bound;
@@ -57,13 +56,10 @@ impl GammaModel {
     /// Mean age in periods when every page is visited equally often.
     pub fn uniform_age_in_periods(self, r: f64) -> Result<f64> {
         crate::error::magnitude_or_zero("frequency ratio", r)?;
-        let l = (r * self.delta_squared).ln_1p();
-        if l < f64::MIN_POSITIVE {
+        if r * self.delta_squared < f64::MIN_POSITIVE {
             return Ok(Order::Fixed.age_in_periods(r));
         }
-        let alpha = self.delta_squared.recip();
-        let difference = exp_difference([-2.0 * l, -l, 0.0, -alpha * l]);
-        Ok(alpha * l * difference * (l / (-l).exp_m1()).powi(2))
+        Ok(Lomax::unit(self.delta_squared.recip()).age_in_periods(Period::raw(r)))
     }
 
     /// Mean freshness when pages are visited in proportion to their rates: the same for every page, whatever δ.

@@ -149,6 +149,9 @@ impl Rate {
     /// A page that does not change.
     pub const STATIC: Rate = Rate(0.0);
 
+    /// A change a second: the rate of curves that are asked in terms of r = λt.
+    pub(crate) const UNIT: Rate = Rate(1.0);
+
     /// `changes` per `unit`: 0, or between 1e-20 and 1e20 per second.
     ///
     /// ```

@@ -4,9 +4,11 @@
 // Counts in these tables are small whole numbers.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
+use everfresh::curve::{DivergenceCurve, Exponential, Lomax, Shape, Weibull};
+use everfresh::income::{Asset, Population};
 use everfresh::plan::Reason;
 use everfresh::plan::stream::{Columns, Limits, Outcome, Outlook, Solution, plan};
-use everfresh::{Allocation, Objective, Order, Page, Period, Plan, Price, Rate, Terms, Unit};
+use everfresh::{Allocation, Frequency, Objective, Order, Page, Period, Plan, Price, Rate, Terms, Unit};
 use proptest::prelude::*;
 
 /// Pages of a random table.
@@ -19,6 +21,8 @@ struct Table {
     min_period: Vec<f64>,
     max_period: Vec<f64>,
     host: Vec<u32>,
+    /// None for exponential pages.
+    shape: Vec<Shape>,
 }
 
 impl Table {
@@ -31,6 +35,7 @@ impl Table {
             min_period: Some(&self.min_period),
             max_period: Some(&self.max_period),
             host: Some(&self.host),
+            shape: Some(&*self.shape).filter(|shapes| !shapes.is_empty()),
         }
     }
 
@@ -67,6 +72,28 @@ fn table(most: usize, bounded: bool) -> impl Strategy<Value = Table> {
         }
         table
     })
+}
+
+/// The same with curves of all kinds.
+fn mixed(most: usize, bounded: bool) -> impl Strategy<Value = Table> {
+    let shape = prop_oneof![
+        Just(Shape::Exponential),
+        power(-1.0..3.0).prop_map(Shape::Lomax),
+        Just(Shape::Lomax(1.0)),
+        power(-0.7..0.7).prop_map(Shape::Weibull),
+    ];
+    (table(most, bounded), prop::collection::vec(shape, most))
+        .prop_map(|(table, shapes)| Table { shape: shapes[..table.rate.len()].to_vec(), ..table })
+}
+
+/// The curve of a page that changes.
+fn curve(shape: Shape, rate: f64) -> Box<dyn DivergenceCurve> {
+    let rate = Rate::per(rate, Unit::Second).unwrap();
+    match shape {
+        Shape::Exponential => Box::new(Exponential::new(rate)),
+        Shape::Lomax(alpha) => Box::new(Lomax::with_mean_rate(alpha, rate).unwrap()),
+        Shape::Weibull(shape) => Box::new(Weibull::new(rate, shape).unwrap()),
+    }
 }
 
 fn terms(objective: Objective, budget: f64) -> Terms {
@@ -157,9 +184,30 @@ proptest! {
         }
     }
 
+    /// The exact plan of pages with curves of their own: that of a business with a fixed budget.
+    #[test]
+    fn mixed_curves_equal_the_exact_plan(table in mixed(60, false), log_budget in -4.0..4.0f64) {
+        prop_assume!(table.wants_visits());
+        let budget = 10f64.powf(log_budget);
+        let mut ours = vec![f64::NAN; table.rate.len()];
+        let outcome = plan(table.plain(), terms(Objective::Freshness, budget), &Limits::default(), &mut ours).unwrap();
+        prop_assert!((outcome.spent / budget - 1.0).abs() < 1e-9, "spends {} of {budget}", outcome.spent);
+        let wanting: Vec<usize> = (0..ours.len()).filter(|i| table.rate[*i] * table.weight[*i] > 0.0).collect();
+        let asset = |i: &usize| {
+            let curve = curve(table.shape[*i], table.rate[*i]);
+            Asset::new(curve, table.weight[*i], Unit::Second, table.cost[*i]).unwrap()
+        };
+        let exact = Population::new(wanting.iter().map(asset).collect()).unwrap();
+        let exact = exact.on_budget(budget, Unit::Second).unwrap();
+        for (i, theirs) in wanting.iter().zip(exact.frequencies) {
+            let (ours, theirs) = (ours[*i], theirs.per_second());
+            prop_assert!((ours - theirs).abs() <= 1e-7 * theirs + 1e-9 * budget, "page {i}: {ours} {theirs}");
+        }
+    }
+
     #[test]
     fn every_page_satisfies_the_conditions_of_the_optimum(
-        table in table(60, true),
+        table in prop_oneof![table(60, true), mixed(60, true)],
         log_slack in -2.0..3.0f64,
         floor in prop_oneof![Just(0.0), 0.0..0.5f64],
         caps in prop::collection::vec(prop_oneof![Just(f64::INFINITY), power(-2.0..3.0)], 4),
@@ -176,7 +224,9 @@ proptest! {
         let budget = (promised(None) + 10f64.powf(log_slack)) / (1.0 - floor);
         let limits = Limits { floor, caps };
         for objective in Objective::ALL {
-            conditions(&table, terms(objective, budget), &limits);
+            if objective == Objective::Freshness || table.shape.is_empty() {
+                conditions(&table, terms(objective, budget), &limits);
+            }
         }
     }
 }
@@ -216,7 +266,13 @@ fn conditions(table: &Table, terms: Terms, limits: &Limits) {
         if rate == 0.0 || weight == 0.0 || price.is_infinite() {
             continue;
         }
-        let gain = |f: f64| weight * order.utility(objective, rate / f) / rate.powi(objective.time_power()) / cost;
+        let gain = |f: f64| {
+            let utility = match table.shape.get(i) {
+                Some(shape) => curve(*shape, rate).utility(Frequency::per(f, Unit::Second).unwrap().period()),
+                None => order.utility(objective, rate / f) / rate.powi(objective.time_power()),
+            };
+            weight * utility / cost
+        };
         // At the floor too a page is visited as seldom as it may be.
         let reason = answers[i].reason;
         let at_high = f >= high * (1.0 - 1e-12);
@@ -277,6 +333,81 @@ fn the_number_of_threads_does_not_matter() {
     for limits in [Limits::default(), Limits { floor: 0.05, caps }] {
         assert!(run(1, &limits) == run(3, &limits));
     }
+}
+
+/// More pages than a sample holds, each with a shape of its own: the budget is spent, on any number of threads, and the
+/// outlook agrees.
+#[test]
+fn many_mixed_curves_are_planned() {
+    let n = 3 << 17;
+    let rate = many_rates(n);
+    let weight: Vec<f64> = rate.iter().rev().map(|rate| rate.sqrt()).collect();
+    let shape: Vec<Shape> = rate
+        .iter()
+        .enumerate()
+        .map(|(i, rate)| match i % 4 {
+            0 => Shape::Lomax(0.3 + rate),
+            1 => Shape::Weibull(0.4 + rate.fract()),
+            _ => Shape::Exponential,
+        })
+        .collect();
+    let host: Vec<u32> = (0..n).map(|i| (i % 100) as u32).collect();
+    let columns = Columns { weight: Some(&weight), shape: Some(&shape), host: Some(&host), ..Columns::new(&rate) };
+    let run = |threads: usize, limits: &Limits| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut frequencies = vec![0.0; n];
+        let terms = terms(Objective::Freshness, 1e4);
+        let outcome = pool.install(|| plan(columns, terms, limits, &mut frequencies)).unwrap();
+        assert!((outcome.spent / 1e4 - 1.0).abs() < 1e-9, "{outcome:?}");
+        (outcome, frequencies)
+    };
+    let caps: Vec<f64> = (0..100).map(|host| if host % 2 == 0 { 50.0 } else { f64::INFINITY }).collect();
+    for limits in [Limits::default(), Limits { floor: 0.0, caps }] {
+        assert!(run(1, &limits) == run(3, &limits));
+    }
+    let few = columns_of(columns, 5_000);
+    let solution = Solution::of(&few, terms(Objective::Freshness, 100.0), &Limits::default()).unwrap().price();
+    let outlook = Outlook::of(&few, Order::Fixed, Objective::Freshness).unwrap();
+    assert!((outlook.at_budget(100.0).unwrap().price / solution - 1.0).abs() < 1e-6);
+}
+
+/// The first rows.
+fn columns_of(columns: Columns<'_>, n: usize) -> Columns<'_> {
+    Columns {
+        rate: &columns.rate[..n],
+        weight: columns.weight.map(|column| &column[..n]),
+        shape: columns.shape.map(|column| &column[..n]),
+        ..Columns::default()
+    }
+}
+
+#[test]
+fn shapes_are_planned_for_freshness_in_fixed_order() {
+    let shape = [Shape::Exponential, Shape::Lomax(2.0)];
+    let columns = Columns { shape: Some(&shape), ..Columns::new(&[1.0, 2.0]) };
+    let refused = |columns: Columns<'_>, terms: Terms| {
+        plan(columns, terms, &Limits::default(), &mut [0.0; 2]).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(columns, terms(Objective::Age, 1.0)),
+        "page 1, counted from 0: only exponential pages are planned for age: other curves for freshness under fixed order"
+    );
+    let random = Terms { order: Order::Random, ..terms(Objective::Freshness, 1.0) };
+    assert!(refused(columns, random).contains("planned for visits in random order"));
+    assert!(Outlook::of(&columns, Order::Fixed, Objective::Harmonic).is_err());
+    let strange = Columns { shape: Some(&[Shape::Exponential, Shape::Weibull(99.0)]), ..columns };
+    assert_eq!(
+        refused(strange, terms(Objective::Freshness, 1.0)),
+        "page 1, counted from 0: Weibull shape must be between 0.02 and 50, got 99"
+    );
+    // A column of exponential shapes is none.
+    let plain = Columns { shape: Some(&[Shape::Exponential; 2]), ..columns };
+    let run = |columns: Columns<'_>| {
+        let mut out = [0.0; 2];
+        plan(columns, terms(Objective::Age, 1.0), &Limits::default(), &mut out).unwrap();
+        out
+    };
+    assert_eq!(run(plain), run(Columns::new(&[1.0, 2.0])));
 }
 
 #[test]

@@ -1,6 +1,6 @@
-use super::DivergenceCurve;
+use super::{DivergenceCurve, period_by_utility};
 use crate::error::{Result, positive, within};
-use crate::numeric::exp_difference;
+use crate::numeric::{Evaluation, exp_difference, solve};
 use crate::units::{Period, Rate, Unit};
 use std::ops::Bound;
 
@@ -31,7 +31,7 @@ pub struct Lomax {
 impl Lomax {
     /// The curve for a rate distributed as Gamma(`alpha`, `beta`); the mean rate α/β must be a legal rate.
     pub fn new(alpha: f64, beta: Period) -> Result<Self> {
-        within("shape alpha", alpha, Bound::Included(1e-12), Bound::Included(1e20), "between 1e-12 and 1e20")?;
+        Lomax::check(alpha)?;
         let beta = positive("time beta", beta.seconds())?;
         Rate::per(alpha / beta, Unit::Second)?;
         Ok(Lomax { alpha, beta })
@@ -50,6 +50,16 @@ impl Lomax {
         Lomax::new(alpha, Period::raw(half_life / (std::f64::consts::LN_2 / alpha).exp_m1()))
     }
 
+    /// Is the shape within its bounds?
+    pub(super) fn check(alpha: f64) -> Result<()> {
+        within("shape alpha", alpha, Bound::Included(1e-12), Bound::Included(1e20), "between 1e-12 and 1e20").map(drop)
+    }
+
+    /// The curve of mean rate 1 per second, for a shape that is within its bounds.
+    pub(crate) const fn unit(alpha: f64) -> Self {
+        Lomax { alpha, beta: alpha }
+    }
+
     /// α, the shape.
     pub const fn alpha(&self) -> f64 {
         self.alpha
@@ -58,6 +68,22 @@ impl Lomax {
     /// β, a time.
     pub const fn beta(&self) -> Period {
         Period::raw(self.beta)
+    }
+
+    /// Mean age in periods of a page visited every `period`: the mean of the area under the curve, over the period.
+    ///
+    /// `α L³ exp[-2L, -L, 0, -αL] / (1-e^-L)²` with `L = ln(1 + I/β)` (CGM99 Table 3, without its singularities). From 0 to
+    /// 1/2.
+    pub(crate) fn age_in_periods(&self, period: Period) -> f64 {
+        let l = self.log(period);
+        if l < f64::MIN_POSITIVE {
+            return 0.0;
+        }
+        if l.is_infinite() {
+            return 0.5;
+        }
+        let difference = exp_difference([-2.0 * l, -l, 0.0, -self.alpha * l]);
+        self.alpha * l * difference * (l / (-l).exp_m1()).powi(2)
     }
 
     /// `ln(1 + t/β)`.
@@ -95,6 +121,32 @@ impl DivergenceCurve for Lomax {
 
     fn ceiling(&self) -> f64 {
         if self.alpha > 1.0 { self.beta / (self.alpha - 1.0) } else { f64::INFINITY }
+    }
+
+    /// With r = αt/β the utility is `β/(α-1) (1 - (1+r)(1+r/α)^-α)`: in v = ln(1+t/β) the logarithm of that product is between
+    /// a square and a straight line, which makes few steps.
+    fn period(&self, utility: f64) -> Period {
+        if utility <= 0.0 {
+            return Period::ZERO;
+        }
+        if utility >= self.ceiling() {
+            return Period::NEVER;
+        }
+        let Lomax { alpha, beta } = *self;
+        // Near α = 1 and for small r it cancels: then by the utility itself.
+        let r = (2.0 * utility * alpha / beta).sqrt();
+        if r * (1.0 - alpha.recip()).abs() < 1e-3 {
+            return period_by_utility(self, utility, r * beta / alpha);
+        }
+        let target = (utility / beta * (1.0 - alpha)).ln_1p().abs();
+        let excess = (alpha - 1.0).abs();
+        let start = (2.0 * target / (alpha * excess)).sqrt().hypot(target / excess);
+        let v = solve(target, start, |v| {
+            let m = v.exp_m1();
+            let value = (alpha * v - (alpha * m).ln_1p()).abs();
+            Evaluation { value, elasticity: v * excess * alpha * m / (1.0 + alpha * m) / value }
+        });
+        Period::raw(beta * v.exp_m1())
     }
 
     fn mean_freshness(&self, period: Period) -> f64 {

@@ -33,6 +33,7 @@ mod mixture;
 mod observed;
 mod region;
 mod scaled;
+mod shape;
 mod weibull;
 
 pub use age::Age;
@@ -44,6 +45,7 @@ pub use mixture::Mixture;
 pub use observed::Observed;
 pub use region::{Churn, Scroll};
 pub use scaled::Scaled;
+pub use shape::Shape;
 pub use weibull::Weibull;
 
 use crate::numeric::{Evaluation, solve};
@@ -79,11 +81,7 @@ pub trait DivergenceCurve {
         if utility >= self.ceiling() {
             return Period::NEVER;
         }
-        Period::raw(solve(utility, 1.0, |t| {
-            let elapsed = Period::raw(t);
-            let value = self.utility(elapsed);
-            Evaluation { value, elasticity: t * t * self.slope(elapsed) / value }
-        }))
+        period_by_utility(self, utility, 1.0)
     }
 
     /// The mean divergence of a page visited every `period`: area(I)/I, with its limits at zero and infinity.
@@ -144,6 +142,15 @@ macro_rules! forward {
     )*};
 }
 forward!(Box<C>, &C);
+
+/// The period of any curve, by steps from `start` in seconds, for a utility below its ceiling.
+fn period_by_utility<C: DivergenceCurve + ?Sized>(curve: &C, utility: f64, start: f64) -> Period {
+    Period::raw(solve(utility, start, |t| {
+        let elapsed = Period::raw(t);
+        let value = curve.utility(elapsed);
+        Evaluation { value, elasticity: t * t * curve.slope(elapsed) / value }
+    }))
+}
 
 /// The period of a curve whose utility is `kernel(λt)/λ^power`, by the kernel's inverse.
 fn period_by_inverse(rate: Rate, utility: f64, ceiling: f64, power: i32, inverse: fn(f64) -> f64) -> Period {

@@ -19,6 +19,29 @@ pub fn gamma_lower(a: f64, z: f64) -> f64 {
     }
 }
 
+/// The z with `γ(a, z) = y`, for 0 < y < Γ(a).
+///
+/// Domain: a from 1 to 170. Relative error below 1e-12, and more where y comes so near to Γ(a) that it says little of z.
+pub(crate) fn gamma_lower_inverse(a: f64, y: f64) -> f64 {
+    let whole = libm::tgamma(a);
+    let start = quantile_start(a, (y / whole).clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON / 2.0));
+    let point = |z: f64| if a < 100.0 { z.powf(a) * (-z).exp() } else { (a * z.ln() - z).exp() };
+    if y < 0.5 * whole {
+        solve(y, start, |z| {
+            let point = point(z);
+            let value = if z < a + 1.0 { point * series_sum(a, z) } else { whole - point * fraction(a, z) };
+            Evaluation { value, elasticity: point / value }
+        })
+    } else {
+        // What is left to the whole keeps its digits.
+        solve((whole - y).recip(), start, |z| {
+            let point = point(z);
+            let left = if z < a + 1.0 { whole - point * series_sum(a, z) } else { point * fraction(a, z) };
+            Evaluation { value: left.recip(), elasticity: point / left }
+        })
+    }
+}
+
 /// `z^a e^-z sum over n of z^n / (a (a+1) ... (a+n))`: all terms positive.
 fn lower_series(a: f64, z: f64) -> f64 {
     // The power is exact to the last places but overflows; in logarithms a large one keeps thirteen digits.
@@ -95,18 +118,14 @@ pub(crate) fn gamma_shares(a: f64, z: f64) -> (f64, f64) {
 /// assert!((gamma_quantile(1.0, 0.9) / 10f64.ln() - 1.0).abs() < 1e-8);
 /// ```
 pub fn gamma_quantile(a: f64, p: f64) -> f64 {
-    // Wilson and Hilferty: the cube root of a gamma variable is nearly normal.
-    let hilferty = |z: f64| a * (1.0 - 1.0 / (9.0 * a) + z / (3.0 * a.sqrt())).powi(3);
-    let start = hilferty(normal_quantile(p));
     if a > 1000.0 {
-        return start;
+        return hilferty(a, p);
     }
-    // Where the start is useless: near zero the share is z^a / Γ(a+1).
-    let low = ((p.ln() + libm::lgamma(a + 1.0)) / a).exp();
+    let low = near_zero(a, p);
     if low < 1e-9 {
         return low;
     }
-    let start = if a > 1.0 && start > 0.1 * a { start } else { low.min(a + 1.0) };
+    let start = quantile_start(a, p);
     let elasticity = |z: f64, share: f64| a * poisson_point(a, z) / share;
     if p <= 0.5 {
         solve(p, start, |z| {
@@ -120,6 +139,22 @@ pub fn gamma_quantile(a: f64, p: f64) -> f64 {
             Evaluation { value: 1.0 / above, elasticity: elasticity(z, above) }
         })
     }
+}
+
+/// About the z below which a gamma distribution has the share p.
+fn quantile_start(a: f64, p: f64) -> f64 {
+    let start = hilferty(a, p);
+    if a > 1.0 && start > 0.1 * a { start } else { near_zero(a, p).min(a + 1.0) }
+}
+
+/// The same by Wilson and Hilferty: the cube root of a gamma variable is nearly normal.
+fn hilferty(a: f64, p: f64) -> f64 {
+    a * (1.0 - 1.0 / (9.0 * a) + normal_quantile(p) / (3.0 * a.sqrt())).powi(3)
+}
+
+/// The same where that is useless: near zero the share is z^a / Γ(a+1).
+fn near_zero(a: f64, p: f64) -> f64 {
+    ((p.ln() + libm::lgamma(a + 1.0)) / a).exp()
 }
 
 /// The z below which a standard normal variable has the share `p` (Acklam's rational approximation, 1e-9).

@@ -3,6 +3,8 @@
 use rayon::prelude::*;
 
 use crate::error::{Error, LARGEST, Result, SMALLEST, magnitude, magnitude_or_zero, within};
+use crate::curve::Shape;
+use crate::order::{Objective, Order};
 use crate::units::Period;
 use std::ops::Bound;
 
@@ -23,6 +25,8 @@ pub struct Columns<'a> {
     pub max_period: Option<&'a [f64]>,
     /// The host of each page, as its place in the list of caps.
     pub host: Option<&'a [u32]>,
+    /// The shapes of the curves. Default exponential; others are planned for freshness under fixed order only.
+    pub shape: Option<&'a [Shape]>,
 }
 
 /// A page that is not legal: its place in the chunk, and why.
@@ -41,6 +45,11 @@ pub trait Pages {
         each: &(dyn Fn(Columns<'_>) -> std::result::Result<T, BadPage> + Sync),
         take: &mut dyn FnMut(T),
     ) -> std::result::Result<(), Self::Error>;
+
+    /// May there be pages with other curves than the exponential?
+    fn have_shapes(&self) -> bool {
+        false
+    }
 
     /// Calls `each` on some pages that stand for all, and returns about which share of all they are.
     fn sample(&self, each: &mut dyn FnMut(Columns<'_>)) -> std::result::Result<f64, Self::Error>;
@@ -79,7 +88,8 @@ impl<'a> Columns<'a> {
     pub(super) fn checked(self) -> Result<Self> {
         let n = self.len();
         let numbers = [self.weight, self.cost, self.count, self.min_period, self.max_period];
-        let lengths = numbers.into_iter().flatten().map(<[f64]>::len).chain(self.host.map(<[u32]>::len));
+        let others = [self.host.map(<[u32]>::len), self.shape.map(<[Shape]>::len)];
+        let lengths = numbers.into_iter().flatten().map(<[f64]>::len).chain(others.into_iter().flatten());
         match lengths.into_iter().find(|other| *other != n) {
             Some(other) => {
                 Err(Error::Inconsistent(format!("columns must be of one length, got {n} rates and {other} others")))
@@ -99,6 +109,7 @@ impl<'a> Columns<'a> {
             min_period: part(self.min_period),
             max_period: part(self.max_period),
             host: self.host.map(|column| &column[start..end]),
+            shape: self.shape.map(|column| &column[start..end]),
         }
     }
 
@@ -132,6 +143,7 @@ impl<'a> Columns<'a> {
             promise: at(self.max_period, f64::INFINITY).recip(),
             most: at(self.min_period, 0.0).recip(),
             host: self.host_of(i),
+            shape: self.shape.map_or(Shape::Exponential, |column| column[i]),
         }
     }
 
@@ -156,7 +168,8 @@ impl<'a> Columns<'a> {
 
     /// Are there no columns but rates, and perhaps weights and hosts?
     pub(super) fn is_plain(&self) -> bool {
-        self.cost.is_none() && self.count.is_none() && self.min_period.is_none() && self.max_period.is_none()
+        let others = [self.cost, self.count, self.min_period, self.max_period];
+        others.iter().all(Option::is_none) && self.shape.is_none()
     }
 }
 
@@ -182,6 +195,10 @@ impl Pages for Columns<'_> {
         Ok(())
     }
 
+    fn have_shapes(&self) -> bool {
+        self.shape.is_some()
+    }
+
     fn sample(&self, each: &mut dyn FnMut(Columns<'_>)) -> Result<f64> {
         let n = self.len();
         if n <= SAMPLE_BLOCKS * SAMPLE_BLOCK {
@@ -196,6 +213,28 @@ impl Pages for Columns<'_> {
     }
 }
 
+/// Finds the first page whose curve cannot be planned on these terms; reads nothing where there cannot be any.
+pub(super) fn refuse_shapes<P: Pages>(
+    pages: &P,
+    order: Order,
+    objective: Objective,
+) -> std::result::Result<(), P::Error> {
+    let on = match (objective, order) {
+        (Objective::Freshness, Order::Fixed) => return Ok(()),
+        (Objective::Age, _) => "age",
+        (Objective::Harmonic, _) => "the harmonic objective",
+        (Objective::Freshness, Order::Random | Order::PurelyRandom) => "visits in random order",
+    };
+    if !pages.have_shapes() {
+        return Ok(());
+    }
+    let of_chunk = |chunk: Columns<'_>| {
+        let other = chunk.shape.unwrap_or_default().iter().position(|shape| *shape != Shape::Exponential);
+        other.map_or(Ok(()), |place| Err((place, Error::CurveNotPlanned { on })))
+    };
+    pages.scan(&of_chunk, &mut |()| {})
+}
+
 /// One page, as the loops see it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct One {
@@ -208,12 +247,14 @@ pub(super) struct One {
     /// The frequency that its minimum period allows.
     pub most: f64,
     pub host: u32,
+    pub shape: Shape,
 }
 
 impl One {
     #[inline(always)]
     pub(super) const fn plain(rate: f64, weight: f64) -> One {
-        One { rate, weight, cost: 1.0, count: 1.0, promise: 0.0, most: f64::INFINITY, host: 0 }
+        let shape = Shape::Exponential;
+        One { rate, weight, cost: 1.0, count: 1.0, promise: 0.0, most: f64::INFINITY, host: 0, shape }
     }
 
     /// Is every value within its bounds?
@@ -229,6 +270,7 @@ impl One {
             & sane_or_zero(self.promise)
             & (sane(self.most) | (self.most == f64::INFINITY))
             & (self.promise <= self.most)
+            && (self.shape == Shape::Exponential || self.shape.checked().is_ok())
     }
 
     /// Why it is not legal.
@@ -241,6 +283,7 @@ impl One {
             magnitude_or_zero("rate", self.rate)?;
             magnitude_or_zero("weight", self.weight)?;
             magnitude("cost", self.cost)?;
+            self.shape.checked()?;
             within("count", self.count, Bound::Excluded(0.0), Bound::Included(LARGEST), "positive and at most 1e20")?;
             if self.promise == f64::INFINITY {
                 return Err(Error::OutOfBounds { what: "maximum period", bound: "positive", value: 0.0 });

@@ -8,6 +8,7 @@ use super::columns::{BLOCK, BadPage, Columns, One, Pages};
 use super::histogram::{Filled, Histogram};
 use super::hosts::Hosts;
 use super::rule::Rule;
+use crate::curve::Shape;
 use crate::numeric::{Evaluation, Sum, solve};
 use crate::plan::price::Blend;
 
@@ -24,8 +25,9 @@ impl Window {
     }
 
     /// The x at which a page may reach the cliff within the window, or comes so near that its bucket is no cubic.
-    fn cliff<R: Rule>(&self, rule: R) -> Range<f64> {
-        rule.cliff() * (1.0 - EDGE) / self.width..rule.cliff() * self.width
+    fn cliff<R: Rule>(&self, rule: R, shape: Shape) -> Range<f64> {
+        let cliff = rule.cliff(shape);
+        cliff * (1.0 - EDGE) / self.width..cliff * self.width
     }
 
     pub(super) fn contains(&self, factor: f64) -> bool {
@@ -53,7 +55,7 @@ impl Bounds<'_> {
         if host.floor_share < 1.0 {
             low = (page.promise + host.floor_share * (low - page.promise)).min(page.most);
         }
-        let at_cap = |price: f64| (scale * rule.answer(price * y)).clamp(low, page.most);
+        let at_cap = |price: f64| (scale * rule.answer(price * y, page.shape)).clamp(low, page.most);
         (low, if rule.is_out(page) { low } else { host.blend.mix(at_cap) })
     }
 }
@@ -65,12 +67,19 @@ pub(super) struct Kinked {
     pub x: f64,
     pub low: f64,
     pub high: f64,
+    pub shape: Shape,
 }
 
 impl Kinked {
+    /// A page of scale and resistance that costs so much and is kept between two frequencies.
+    pub(super) fn new(page: &One, (scale, y): (f64, f64), (low, high): (f64, f64)) -> Kinked {
+        let mass = page.count * page.cost * scale;
+        Kinked { mass, x: y, low: low / scale, high: high / scale, shape: page.shape }
+    }
+
     /// What it spends at a price, and how much less of it per ln price.
     pub(super) fn spending<R: Rule>(&self, rule: R, price: f64) -> (f64, f64) {
-        let (answer, fall) = rule.answer_with_fall(price * self.x);
+        let (answer, fall) = rule.answer_with_fall(price * self.x, self.shape);
         let kept = answer.clamp(self.low, self.high);
         (self.mass * kept, if kept == answer { self.mass * fall } else { 0.0 })
     }
@@ -120,11 +129,12 @@ pub(super) fn start<R: Rule>(rule: R, budget: f64, pages: &[Kinked]) -> f64 {
 
 /// What the pages spend in a window of prices.
 ///
-/// Most pages follow the price smoothly there, and a [`Histogram`] of x = base price x resistance says all of them. Some
-/// stay at a bound: their spending is a number. The few that are about to be given up, or reach a bound within the
-/// window, are kept one by one.
+/// Most pages follow the price smoothly there, and a [`Histogram`] of x = base price x resistance says all of them that have
+/// one curve; of those with others the spending at the base price is summed up, and how it falls. Some stay at a bound: their
+/// spending is a number. The few that are about to be given up, or reach a bound within the window, are kept one by one.
 pub(super) struct Gathered {
     histogram: Demand,
+    curved: Curved,
     kinked: Vec<Kinked>,
     /// Are there so many of these that there may be equal ones?
     is_crowded: bool,
@@ -133,6 +143,40 @@ pub(super) struct Gathered {
     pub promised: Sum,
     /// Could any page be visited more often at a lower price?
     pub wanting: bool,
+}
+
+/// What pages spend that follow the base price smoothly, each by a curve of its own, and how much less of it per ln price.
+///
+/// Near the base their sum is a power of the price. Its error is of the second order, so that a search for the price by
+/// passes squares its error with each, as Newton's does, and is done when it has come [`Curved::NEAR`].
+#[derive(Clone, Copy, Debug, Default)]
+struct Curved {
+    spent: Sum,
+    fall: Sum,
+}
+
+impl Curved {
+    /// The power law holds for factors so near to 1: the rest is below (1e-5)², and most of that cancels.
+    const NEAR: f64 = 1e-5;
+
+    fn add(&mut self, (spent, fall): (f64, f64)) {
+        self.spent.add(spent);
+        self.fall.add(fall);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.spent.value() == 0.0
+    }
+
+    /// At a factor of the base price.
+    fn spending(&self, factor: f64) -> (f64, f64) {
+        if self.is_empty() {
+            return (0.0, 0.0);
+        }
+        let elasticity = self.fall.value() / self.spent.value();
+        let spent = self.spent.value() * factor.powf(-elasticity);
+        (spent, spent * elasticity)
+    }
 }
 
 /// A block of pages on its way into the histogram. One loop for each step: the compiler makes vector instructions of the first
@@ -192,6 +236,7 @@ impl Gathered {
     fn new() -> Self {
         Gathered {
             histogram: Histogram::new(),
+            curved: Curved::default(),
             kinked: Vec::new(),
             is_crowded: false,
             fixed: Sum::default(),
@@ -243,7 +288,7 @@ impl Gathered {
         bounds: &Bounds<'_>,
         window: Window,
     ) -> Result<(), BadPage> {
-        let mut block = Block::new(window.cliff(rule));
+        let mut block = Block::new(window.cliff(rule, Shape::Exponential));
         for start in (0..chunk.len()).step_by(BLOCK) {
             let part = chunk.part(start, chunk.len().min(start + BLOCK));
             if !part.resistances(rule, window.base, 1.0, &mut block.xs) {
@@ -260,7 +305,8 @@ impl Gathered {
             let mass = |i: usize| rule.place(&One::plain(part.rate[i], 1.0)).0;
             let kinked = block.sort_out(part.len());
             for i in &block.kinked[..kinked] {
-                self.kinked.push(Kinked { mass: mass(*i), x: block.xs[*i], low: 0.0, high: f64::INFINITY });
+                let (mass, x) = (mass(*i), block.xs[*i]);
+                self.kinked.push(Kinked { mass, x, low: 0.0, high: f64::INFINITY, shape: Shape::Exponential });
             }
             for (i, at) in block.at[..part.len()].iter().enumerate() {
                 self.histogram.add_at(*at, mass(i));
@@ -277,7 +323,7 @@ impl Gathered {
         window: Window,
     ) -> Result<(), BadPage> {
         let (mut fixed, mut promised) = (0.0, 0.0);
-        let cliff = window.cliff(rule);
+        let cliff = window.cliff(rule, Shape::Exponential);
         for i in 0..chunk.len() {
             let page = chunk.one(i);
             if !page.is_legal() {
@@ -294,30 +340,32 @@ impl Gathered {
                 fixed += cost * low;
                 continue;
             }
-            let page = Kinked { mass: cost * scale, x: y, low: low / scale, high: high / scale };
-            fixed += self.add_one(rule, page, window, &cliff);
+            fixed += self.add_one(rule, Kinked::new(&page, (scale, y), (low, high)), window, &cliff);
         }
         self.fixed.add(fixed);
         self.promised.add(promised);
         Ok(())
     }
 
-    /// Adds a page, whose x is its resistance yet, and returns what it spends in any case.
+    /// Adds a page, whose x is its resistance yet, and returns what it spends in any case. The cliff is that of the table.
     #[inline(always)]
     fn add_one<R: Rule>(&mut self, rule: R, page: Kinked, window: Window, cliff: &Range<f64>) -> f64 {
-        let Kinked { mass, x: y, low, high } = page;
+        let Kinked { mass, x: y, low, high, shape } = page;
         let x = window.base * y;
         let mut is_smooth = true;
         if low > 0.0 || high < f64::INFINITY {
-            let (most, least) = (rule.answer(x / window.width), rule.answer(x * window.width));
+            let (most, least) = (rule.answer(x / window.width, shape), rule.answer(x * window.width, shape));
             if most <= low || least >= high {
                 self.wanting |= most <= low && low < high;
                 return mass * if most <= low { low } else { high };
             }
             is_smooth = least >= low && most <= high;
         }
-        if !is_smooth || cliff.contains(&x) || !self.histogram.add(x, mass) {
-            self.kinked.push(Kinked { x, ..page });
+        let page = Kinked { x, ..page };
+        if !rule.is_tabled(shape) && is_smooth && !window.cliff(rule, shape).contains(&x) {
+            self.curved.add(page.spending(rule, 1.0));
+        } else if !is_smooth || !rule.is_tabled(shape) || cliff.contains(&x) || !self.histogram.add(x, mass) {
+            self.kinked.push(page);
         }
         0.0
     }
@@ -325,7 +373,7 @@ impl Gathered {
     /// What the pages of a list spend.
     pub(super) fn of_list<R: Rule>(pages: &[Kinked], rule: R, window: Window) -> Gathered {
         let mut gathered = Gathered::new();
-        let cliff = window.cliff(rule);
+        let cliff = window.cliff(rule, Shape::Exponential);
         for page in pages {
             let fixed = gathered.add_one(rule, *page, window, &cliff);
             gathered.fixed.add(fixed);
@@ -337,6 +385,7 @@ impl Gathered {
 
     fn merge(&mut self, part: Gathered) {
         self.histogram.merge(&part.histogram);
+        self.curved.add((part.curved.spent.value(), part.curved.fall.value()));
         self.kinked.extend(part.kinked);
         self.is_crowded |= part.is_crowded;
         self.fixed.add(part.fixed.value());
@@ -354,7 +403,7 @@ impl Gathered {
 
     /// Equal pages are one: a large block of them would make every step of the search as slow as a pass.
     fn unite_equal(&mut self) {
-        let key = |page: &Kinked| [page.x.to_bits(), page.low.to_bits(), page.high.to_bits()];
+        let key = |page: &Kinked| (page.x.to_bits(), page.low.to_bits(), page.high.to_bits(), page.shape.key());
         self.kinked.sort_by_key(key);
         self.kinked.dedup_by(|next, kept| {
             let same = key(next) == key(kept);
@@ -373,7 +422,12 @@ impl Gathered {
 
     /// Does every page stay where it is in this window?
     pub(super) fn is_still(&self) -> bool {
-        self.kinked.is_empty() && self.histogram.filled().is_empty()
+        self.kinked.is_empty() && self.curved.is_empty() && self.histogram.filled().is_empty()
+    }
+
+    /// Does what was gathered tell the spending at this factor of the base price to the last digits that count?
+    pub(super) fn tells(&self, window: Window, factor: f64) -> bool {
+        window.contains(factor) && (self.curved.is_empty() || (factor - 1.0).abs() < Curved::NEAR)
     }
 
     /// What is spent at the base price.
@@ -382,11 +436,13 @@ impl Gathered {
     }
 
     fn spending<R: Rule>(&self, filled: &Filled, rule: R, factor: f64) -> (f64, f64) {
-        let (smooth, smooth_fall) = filled.sums(|x| rule.answer_with_fall(factor * x));
+        let (smooth, smooth_fall) = filled.sums(|x| rule.answer_with_fall(factor * x, Shape::Exponential));
+        let (curved, curved_fall) = self.curved.spending(factor);
         let (kinked, kinked_fall) = spending_of(&self.kinked, rule, factor);
         let mut spent = self.fixed;
         spent.add(smooth);
+        spent.add(curved);
         spent.add(kinked);
-        (spent.value(), smooth_fall + kinked_fall)
+        (spent.value(), smooth_fall + curved_fall + kinked_fall)
     }
 }

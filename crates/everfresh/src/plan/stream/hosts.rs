@@ -12,6 +12,7 @@ use super::columns::{BLOCK, BadPage, Columns, One, Pages};
 use super::gather::{Bounds, Gathered, Kinked, Window, spending_of, start};
 use super::rule::Rule;
 use super::spend_by;
+use crate::curve::Shape;
 use crate::error::Error;
 use crate::numeric::Sum;
 use crate::plan::price::Blend;
@@ -152,7 +153,7 @@ impl Loads {
             if is_free && block.resistances(rule, lowest, 1.0, &mut xs) {
                 for (i, x) in xs[..block.len()].iter().enumerate() {
                     let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
-                    spent.pages.push((block.host_of(i), scale * rule.answer(*x)));
+                    spent.pages.push((block.host_of(i), scale * rule.answer(*x, Shape::Exponential)));
                 }
                 continue;
             }
@@ -163,7 +164,7 @@ impl Loads {
                 }
                 let (scale, y) = rule.place(&page);
                 let (low, high) = bounds.of(rule, &page, scale, y);
-                let free = if rule.is_out(&page) { low } else { scale * rule.answer(lowest * y) };
+                let free = if rule.is_out(&page) { low } else { scale * rule.answer(lowest * y, page.shape) };
                 spent.pages.push((page.host, page.count * page.cost * free.clamp(low, high)));
             }
         }
@@ -314,7 +315,8 @@ impl Sorted {
         }
         let mut next = starts.clone();
         let mut promised = vec![0.0; hosts];
-        let mut pages = vec![Kinked { mass: 0.0, x: 1.0, low: 0.0, high: 0.0 }; found.len()];
+        let none = Kinked { mass: 0.0, x: 1.0, low: 0.0, high: 0.0, shape: Shape::Exponential };
+        let mut pages = vec![none; found.len()];
         for (place, i) in found {
             let (kinked, promise) = kinked(rule, bounds, &chunk.one(i));
             pages[next[place as usize]] = kinked;
@@ -332,9 +334,9 @@ fn kinked<R: Rule>(rule: R, bounds: &Bounds<'_>, page: &One) -> (Kinked, f64) {
     let (scale, y) = rule.place(page);
     let (low, high) = bounds.of(rule, page, scale, y);
     let kinked = if rule.is_out(page) {
-        Kinked { mass: cost, x: 1.0, low, high: low }
+        Kinked { mass: cost, x: 1.0, low, high: low, shape: Shape::Exponential }
     } else {
-        Kinked { mass: cost * scale, x: y, low: low / scale, high: high / scale }
+        Kinked::new(page, (scale, y), (low, high))
     };
     (kinked, cost * page.promise)
 }
@@ -430,6 +432,7 @@ struct Chosen {
     rate: Vec<f64>,
     others: [Option<Vec<f64>>; 5],
     host: Vec<u32>,
+    shape: Option<Vec<Shape>>,
 }
 
 impl Chosen {
@@ -437,11 +440,17 @@ impl Chosen {
         let rows: Vec<usize> = (0..chunk.len()).filter(|i| chunk.host_of(*i) == host).collect();
         let pick = |column: &[f64]| rows.iter().map(|i| column[*i]).collect::<Vec<f64>>();
         let others = [chunk.weight, chunk.cost, chunk.count, chunk.min_period, chunk.max_period];
-        Chosen { rate: pick(chunk.rate), others: others.map(|column| column.map(pick)), host: vec![host; rows.len()] }
+        Chosen {
+            rate: pick(chunk.rate),
+            others: others.map(|column| column.map(pick)),
+            host: vec![host; rows.len()],
+            shape: chunk.shape.map(|column| rows.iter().map(|i| column[*i]).collect()),
+        }
     }
 
     fn columns(&self) -> Columns<'_> {
         let [weight, cost, count, min_period, max_period] = self.others.each_ref().map(Option::as_deref);
-        Columns { rate: &self.rate, weight, cost, count, min_period, max_period, host: Some(&self.host) }
+        let (host, shape) = (Some(self.host.as_slice()), self.shape.as_deref());
+        Columns { rate: &self.rate, weight, cost, count, min_period, max_period, host, shape }
     }
 }

@@ -31,11 +31,12 @@ pub use spread::Spread;
 pub use tally::Tally;
 
 use super::{Reason, Terms};
+use crate::curve::Shape;
 use crate::error::{Error, Result, magnitude, within};
 use crate::numeric::Sum;
 use crate::order::Objective;
 use crate::plan::price::{Blend, Funding};
-use columns::{BLOCK, One};
+use columns::{BLOCK, One, refuse_shapes};
 use gather::{Bounds, Gathered, Kinked, Window};
 use hosts::Hosts;
 use rule::{Rule, with_rule};
@@ -125,6 +126,7 @@ impl<'a> Solution<'a> {
     /// Under the uniform and the proportional allocation a price stands for the budget that the optimum would spend at it.
     pub fn of<P: Pages>(pages: &P, terms: Terms, limits: &'a Limits) -> std::result::Result<Self, P::Error> {
         check(terms, limits)?;
+        refuse_shapes(pages, terms.order, terms.objective)?;
         let mut terms = terms;
         if terms.allocation != Optimal && matches!(terms.price.in_seconds(terms.objective), Funding::Price(_)) {
             let optimum = Solution::of(pages, Terms { allocation: Optimal, ..terms }, limits)?;
@@ -189,7 +191,7 @@ impl<'a> Solution<'a> {
             }
             for ((out, rate), x) in out.iter_mut().zip(block.rate).zip(xs) {
                 let (scale, _) = rule.place(&One::plain(*rate, 1.0));
-                *out = scale * rule.answer(x);
+                *out = scale * rule.answer(x, Shape::Exponential);
                 spent += *out;
             }
         }
@@ -208,7 +210,10 @@ impl<'a> Solution<'a> {
             }
             for (i, out) in out.iter_mut().enumerate() {
                 *out = match self.bounds.hosts.price_or(block.host_of(i), self.price()) {
-                    Some(price) => rule.place(&One::plain(block.rate[i], 1.0)).0 * rule.answer(price * ys[i]),
+                    Some(price) => {
+                        let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
+                        scale * rule.answer(price * ys[i], Shape::Exponential)
+                    }
                     None => self.frequency(rule, &block.one(i)),
                 };
                 spent += *out;
@@ -264,7 +269,7 @@ impl<'a> Solution<'a> {
             return low;
         }
         let x = self.base * y;
-        self.blend.mix(|factor| (scale * rule.answer(factor * x)).clamp(low, high))
+        self.blend.mix(|factor| (scale * rule.answer(factor * x, page.shape)).clamp(low, high))
     }
 
     #[inline(always)]
@@ -299,7 +304,7 @@ impl<'a> Solution<'a> {
             Reason::Visited
         } else if self.terms.allocation == Optimal {
             let (_, y) = rule.place(page);
-            Reason::TooExpensive { worth: rule.cliff() / y }
+            Reason::TooExpensive { worth: rule.cliff(page.shape) / y }
         } else {
             Reason::NothingSpent
         }
@@ -400,13 +405,12 @@ fn first_guess<R: Rule, P: Pages>(
     let share = pages.sample(&mut |chunk| {
         // What is not legal the first scan will say.
         for page in (0..chunk.len()).map(|i| chunk.one(i)).filter(One::is_legal) {
-            let cost = page.count * page.cost;
             let (scale, y) = rule.place(&page);
             let (low, high) = bounds.of(rule, &page, scale, y);
             if rule.is_out(&page) {
-                fixed += cost * low;
+                fixed += page.count * page.cost * low;
             } else {
-                sample.push(Kinked { mass: cost * scale, x: y, low: low / scale, high: high / scale });
+                sample.push(Kinked::new(&page, (scale, y), (low, high)));
             }
         }
     })?;
@@ -440,7 +444,7 @@ fn spend_by<R: Rule, E: From<Error>>(
             return Ok((window.base, Blend::unspent()));
         }
         let blend = gathered.price(rule, budget);
-        if window.contains(blend.near()) && blend.price > 0.0 || search.is_over() {
+        if gathered.tells(window, blend.near()) && blend.price > 0.0 || search.is_over() {
             return Ok((window.base, blend));
         }
         search.go_on(spent >= budget, window.base * blend.near());

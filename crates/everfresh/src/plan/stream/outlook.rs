@@ -4,10 +4,11 @@
 //! its divergence is a function of T y. So spending and freshness (age, harmonic penalty) at every price are sums over one
 //! histogram, and their ratio of slopes is the price: one more visit gains T.
 
-use super::columns::{BadPage, Columns, One, Pages};
+use super::columns::{BadPage, Columns, One, Pages, refuse_shapes};
 use super::gather::{Kinked, spending_of};
 use super::histogram::{Filled, Histogram};
 use super::rule::{Optimal, Rule};
+use crate::curve::Shape;
 use crate::error::{Error, Result, magnitude, within};
 use crate::kernel::Reciprocal;
 use crate::numeric::{Evaluation, Sum, solve};
@@ -34,7 +35,7 @@ pub struct Outlook {
     /// The histogram is of x = base x y.
     base: f64,
     free: Filled,
-    /// Pages with bounds of their own, or out of the histogram's reach; x is y here.
+    /// Pages with bounds or curves of their own, or out of the histogram's reach; x is y here.
     bound: Vec<Kinked>,
     /// What promised visits cost that gain nothing: to static and weightless pages.
     idle: f64,
@@ -77,8 +78,9 @@ impl Outlook {
     ///
     /// # Errors
     ///
-    /// A page that is not legal; no weight; more than 16 million pages with bounds.
+    /// A page that is not legal; no weight; more than 16 million pages with bounds or curves of their own.
     pub fn of<P: Pages>(pages: &P, order: Order, objective: Objective) -> std::result::Result<Outlook, P::Error> {
+        refuse_shapes(pages, order, objective)?;
         let (base, is_few) = middle(pages, order, objective)?;
         let mut histogram = Histogram::new();
         let mut bound = Vec::new();
@@ -99,7 +101,10 @@ impl Outlook {
             return Err(Error::Empty("cannot plan: all weights are zero").into());
         }
         if bound.len() > MOST_BOUND {
-            let many = format!("an outlook keeps at most {MOST_BOUND} pages with bounds, got {}", bound.len());
+            let many = format!(
+                "an outlook keeps at most {MOST_BOUND} pages with bounds or curves of their own, got {}",
+                bound.len()
+            );
             return Err(Error::Inconsistent(many).into());
         }
         Ok(Outlook { order, objective, base, free: histogram.filled(), bound, idle, weight, changing })
@@ -206,8 +211,7 @@ impl Outlook {
         let mut spent = Sum::default();
         spent.add(self.idle);
         spent.add(smooth);
-        let rule = Optimal::<false> { table, cliff: self.objective.ceiling() };
-        let (bound, bound_fall) = spending_of(&self.bound, rule, price);
+        let (bound, bound_fall) = spending_of(&self.bound, self.rule(), price);
         spent.add(bound);
         fall += bound_fall;
         (spent.value(), fall)
@@ -217,13 +221,18 @@ impl Outlook {
     fn divergence_at(&self, price: f64) -> f64 {
         let table = Reciprocal::of(self.order, self.objective);
         let factor = price / self.base;
+        let rule = self.rule();
         let mut sum = Sum::default();
         sum.add(self.free.sums(|x| (self.base / x * self.divergence(table.at(factor * x)), 0.0)).0);
         // In parts that do not depend on the number of threads.
         let of_part = |part: &[Kinked]| {
             let divergence = |page: &Kinked| {
-                let kept = table.at(price * page.x).clamp(page.low, page.high);
-                page.mass / page.x * self.divergence(kept)
+                let kept = rule.answer(price * page.x, page.shape).clamp(page.low, page.high);
+                let divergence = match page.shape {
+                    Shape::Exponential => self.divergence(kept),
+                    shape => 1.0 - shape.freshness_and_age(kept.recip()).0,
+                };
+                page.mass / page.x * divergence
             };
             part.iter().map(divergence).collect::<Sum>().value()
         };
@@ -232,6 +241,11 @@ impl Outlook {
             sum.add(part);
         }
         sum.value()
+    }
+
+    /// What pages answer: of their resistance, which is known, not of how it comes about.
+    fn rule(&self) -> Optimal<false> {
+        Optimal { table: Reciprocal::of(self.order, self.objective), cliff: self.objective.ceiling() }
     }
 
     /// The mean divergence of a page that is visited `visits` times per change; for age times its rate.
@@ -297,10 +311,10 @@ impl Part {
             }
             part.changing += page.count * page.weight;
             let (scale, y) = rule.place(&page);
-            let mass = page.count * page.cost * scale;
+            let kinked = Kinked::new(&page, (scale, y), (page.promise, page.most));
             let is_bound = is_few || page.promise > 0.0 || page.most < f64::INFINITY;
-            if is_bound || !part.histogram.add(base * y, mass) {
-                part.bound.push(Kinked { mass, x: y, low: page.promise / scale, high: page.most / scale });
+            if is_bound || !rule.is_tabled(page.shape) || !part.histogram.add(base * y, kinked.mass) {
+                part.bound.push(kinked);
             }
         }
         Ok(part)

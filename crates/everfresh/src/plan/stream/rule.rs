@@ -1,6 +1,7 @@
 //! What a page answers to a price, under each allocation.
 
 use super::columns::One;
+use crate::curve::Shape;
 use crate::kernel::Reciprocal;
 use crate::plan::Allocation;
 
@@ -10,11 +11,13 @@ pub(super) trait Rule: Copy + Send + Sync {
     fn is_out(self, page: &One) -> bool;
     /// Scale and resistance.
     fn place(self, page: &One) -> (f64, f64);
-    fn answer(self, x: f64) -> f64;
+    fn answer(self, x: f64, shape: Shape) -> f64;
     /// The answer, and how much less of it per ln x.
-    fn answer_with_fall(self, x: f64) -> (f64, f64);
+    fn answer_with_fall(self, x: f64, shape: Shape) -> (f64, f64);
     /// From here up the answer is 0, and just below it falls like a cliff; infinite where there is none.
-    fn cliff(self) -> f64;
+    fn cliff(self, shape: Shape) -> f64;
+    /// Do all answers of this shape lie in the table, so that a histogram can tell them?
+    fn is_tabled(self, shape: Shape) -> bool;
 }
 
 /// The law: `f = λ / u^-1(T y)`, `y = c λ^p / w`, with p = 2 where it is squared.
@@ -37,17 +40,23 @@ impl<const SQUARED: bool> Rule for Optimal<SQUARED> {
     }
 
     #[inline(always)]
-    fn answer(self, x: f64) -> f64 {
-        self.table.at(x)
+    fn answer(self, x: f64, shape: Shape) -> f64 {
+        if shape == Shape::Exponential { self.table.at(x) } else { shape.visits(x) }
     }
 
     #[inline(always)]
-    fn answer_with_fall(self, x: f64) -> (f64, f64) {
-        self.table.with_fall(x)
+    fn answer_with_fall(self, x: f64, shape: Shape) -> (f64, f64) {
+        if shape == Shape::Exponential { self.table.with_fall(x) } else { shape.visits_with_fall(x) }
     }
 
-    fn cliff(self) -> f64 {
-        self.cliff
+    #[inline(always)]
+    fn cliff(self, shape: Shape) -> f64 {
+        if shape == Shape::Exponential { self.cliff } else { shape.ceiling() }
+    }
+
+    #[inline(always)]
+    fn is_tabled(self, shape: Shape) -> bool {
+        shape == Shape::Exponential
     }
 }
 
@@ -72,16 +81,20 @@ impl Rule for Even {
         (if self.by_rate { page.rate } else { 1.0 }, 1.0)
     }
 
-    fn answer(self, x: f64) -> f64 {
+    fn answer(self, x: f64, _: Shape) -> f64 {
         x.recip()
     }
 
-    fn answer_with_fall(self, x: f64) -> (f64, f64) {
+    fn answer_with_fall(self, x: f64, _: Shape) -> (f64, f64) {
         (x.recip(), x.recip())
     }
 
-    fn cliff(self) -> f64 {
+    fn cliff(self, _: Shape) -> f64 {
         f64::INFINITY
+    }
+
+    fn is_tabled(self, _: Shape) -> bool {
+        true
     }
 }
 

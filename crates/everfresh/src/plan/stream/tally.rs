@@ -1,6 +1,7 @@
 //! What a plan gives, summed over pages.
 
 use super::columns::One;
+use crate::curve::Shape;
 use crate::numeric::Sum;
 use crate::order::Order;
 use crate::plan::{Kept, Reason, Totals};
@@ -38,7 +39,11 @@ impl Tally {
         } else if frequency == 0.0 {
             (0.0, f64::INFINITY)
         } else {
-            let (freshness, age_in_periods) = order.freshness_and_age(page.rate / frequency);
+            let r = page.rate / frequency;
+            let (freshness, age_in_periods) = match page.shape {
+                Shape::Exponential => order.freshness_and_age(r),
+                shape => shape.freshness_and_age(r),
+            };
             (freshness, age_in_periods / frequency)
         };
         self.fresh.add(weight * freshness);

@@ -91,9 +91,15 @@ Examples:
   zcat pages.csv.gz | everfresh plan - --budget 1/min --rate-column changes --unit week
 
 Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files, of any size: they are read twice
-and never held. Columns: page,rate[,weight][,cost][,count][,min_period][,max_period][,host].
-A rate without a unit is per --unit, a period without one in it. A row with a count stands for so
-many pages. Names are checked for repetition in tables up to 64 MB.
+and never held. Columns: page,rate[,weight][,cost][,count][,min_period][,max_period][,host]
+[,curve,shape]. A rate without a unit is per --unit, a period without one in it. A row with a count
+stands for so many pages. Names are checked for repetition in tables up to 64 MB.
+
+A curve is the chance that a page has changed, t after a visit:
+  exponential (or empty)  1 - e^(-rate t)
+  lomax    1 - (1 + rate t/shape)^(-shape): the rate is a guess, the vaguer the smaller the shape
+  weibull  1 - e^(-(rate t)^shape): changes come in bursts (shape below 1) or regularly (above)
+Lomax and weibull pages are planned for freshness in fixed order.
 
 The result has the names of the pages and frequency_per_day, period_days, price_days (the price of
 a page whose host is at its cap is the host's), freshness, age_days, reason.";
@@ -119,10 +125,10 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_enum, default_value_t = OrderArg::Fixed)]
     pub order: OrderArg,
     /// A share of the budget that is spread evenly over all pages with weight, so that a wrong rate starves none
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub floor: Option<f64>,
     /// What may be spent on each host: visits per time, or cost per time where the table has costs
-    #[arg(long, value_name = "AMOUNT/TIME", value_parser = cap)]
+    #[arg(long, value_name = "AMOUNT/TIME", value_parser = cap, allow_hyphen_values = true)]
     pub host_cap: Option<f64>,
     /// A table of hosts with caps of their own: host,cap
     #[arg(long, value_name = "FILE")]
@@ -147,6 +153,8 @@ pub(crate) struct PlanArgs {
     /// The column of the longest times between visits, which are promises [default: `max_period` if there is one]
     #[arg(long, value_name = "NAME")]
     pub max_period_column: Option<String>,
+    #[command(flatten)]
+    pub curves: CurveArgs,
     #[command(flatten)]
     pub output: OutputArgs,
 }
@@ -187,10 +195,10 @@ pub(crate) struct EstimateArgs {
     #[arg(long, value_enum, default_value_t = EstimatorArg::Gamma)]
     pub estimator: EstimatorArg,
     /// For --estimator drifting: what was seen counts half after this time [default: it counts for ever]
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
     pub half_life: Option<Period>,
     /// For --estimator drifting: how much more the number of changes varies than that of a Poisson page [default: 1]
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub dispersion: Option<f64>,
     /// Write the table to a file in the format of its ending: .csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet,
     /// .arrow or .arrows; `-` is CSV to stdout
@@ -391,8 +399,8 @@ Examples:
   everfresh budget pages.csv --cost 0.002 --worth 0.01/day
 
 Tables are those of `everfresh plan`, read once. A gain is what one more visit (or unit of cost)
-per time adds to the mean freshness, or takes from the mean age or penalty. Periods count; caps of
-hosts and floors are not known here.";
+per time adds to the mean freshness, or takes from the mean age or penalty. Periods and curves
+count; caps of hosts and floors do not: with those, a plan gives less than is said here.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BUDGET_EXAMPLES)]
@@ -401,19 +409,19 @@ pub(crate) struct BudgetArgs {
     #[arg(value_name = "PAGES", required = true)]
     pub pages: Vec<PathBuf>,
     /// What does this budget give, and twice as much?
-    #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget)]
+    #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<f64>,
     /// Which budget gives this mean freshness?
-    #[arg(long, value_name = "SHARE", value_parser = target)]
+    #[arg(long, value_name = "SHARE", value_parser = target, allow_hyphen_values = true)]
     pub target: Option<f64>,
     /// Which budget gives this mean age? Needs --objective age
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
     pub target_age: Option<Period>,
     /// Which budget is best if a visit costs this much (times the cost column)? Needs --worth
-    #[arg(long, value_name = "MONEY", value_parser = positive, requires = "worth")]
+    #[arg(long, value_name = "MONEY", value_parser = positive, allow_hyphen_values = true, requires = "worth")]
     pub cost: Option<f64>,
     /// What a fresh copy of weight 1 earns
-    #[arg(long, value_name = "MONEY/TIME", value_parser = benefit, requires = "cost")]
+    #[arg(long, value_name = "MONEY/TIME", value_parser = benefit, allow_hyphen_values = true, requires = "cost")]
     pub worth: Option<Benefit>,
     /// What to make large (freshness) or small (age, harmonic)
     #[arg(long, value_enum, default_value_t = ObjectiveArg::Freshness)]
@@ -438,9 +446,22 @@ pub(crate) struct BudgetArgs {
     /// The column of the longest times between visits, which are promises [default: `max_period` if there is one]
     #[arg(long, value_name = "NAME")]
     pub max_period_column: Option<String>,
+    #[command(flatten)]
+    pub curves: CurveArgs,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Where a table says by which law its pages change.
+#[derive(Debug, Args)]
+pub(crate) struct CurveArgs {
+    /// The column of curves: exponential, lomax or weibull [default: `curve` if there is one, else all exponential]
+    #[arg(long, value_name = "NAME")]
+    pub curve_column: Option<String>,
+    /// The column of the shapes of lomax and weibull curves [default: `shape` if there are curves]
+    #[arg(long, value_name = "NAME")]
+    pub shape_column: Option<String>,
 }
 
 /// Where the price of a visit comes from.
@@ -448,13 +469,13 @@ pub(crate) struct BudgetArgs {
 #[group(multiple = false)]
 pub(crate) struct PriceArgs {
     /// Spend exactly this: visits per time, or cost per time where the table has costs
-    #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget)]
+    #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<f64>,
     /// Visit a page when that gains this much: a time, such as 6h, for freshness and harmonic; for age a squared time, 2h2
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub price: Option<String>,
     /// What a visit really costs (times the cost column); weights are then benefits per --unit
-    #[arg(long, value_name = "MONEY", value_parser = positive)]
+    #[arg(long, value_name = "MONEY", value_parser = positive, allow_hyphen_values = true)]
     pub cost: Option<f64>,
 }
 
@@ -504,7 +525,7 @@ pub(crate) struct FreshnessArgs {
     #[command(flatten)]
     pub question: Question,
     /// Many pages instead of one, with gamma-distributed rates: their standard deviation over their mean, --rate
-    #[arg(long, value_name = "D", value_parser = not_negative, conflicts_with_all = ["target", "target_age"])]
+    #[arg(long, value_name = "D", value_parser = not_negative, allow_hyphen_values = true, conflicts_with_all = ["target", "target_age"])]
     pub delta: Option<f64>,
     /// Print the result as JSON
     #[arg(long)]
@@ -516,16 +537,16 @@ pub(crate) struct FreshnessArgs {
 #[group(required = true, multiple = false)]
 pub(crate) struct Question {
     /// It is visited this often: how fresh is the copy?
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
     pub period: Option<Period>,
     /// It is visited at this frequency: how fresh is the copy?
     #[arg(long, value_name = "N/TIME")]
     pub frequency: Option<Frequency>,
     /// The copy is to be fresh this share of the time: how often must it be visited?
-    #[arg(long, value_name = "SHARE", value_parser = target)]
+    #[arg(long, value_name = "SHARE", value_parser = target, allow_hyphen_values = true)]
     pub target: Option<f64>,
     /// The copy is to be no older than this on average: how often must it be visited?
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true)]
     pub target_age: Option<Period>,
 }
 
@@ -631,25 +652,25 @@ pub(crate) struct IncomeArgs {
     #[arg(long, value_name = "N/TIME", conflicts_with_all = ["pages", "half_life"])]
     pub rate: Option<Rate>,
     /// The time after which the copy of the one page is wrong with probability 1/2
-    #[arg(long, value_name = "TIME", value_parser = positive_time, conflicts_with = "pages")]
+    #[arg(long, value_name = "TIME", value_parser = positive_time, allow_hyphen_values = true, conflicts_with = "pages")]
     pub half_life: Option<Period>,
     /// What a right copy earns; amounts in the output are per the same time, unless --unit says another
-    #[arg(long, value_name = "MONEY/TIME", value_parser = benefit)]
+    #[arg(long, value_name = "MONEY/TIME", value_parser = benefit, allow_hyphen_values = true)]
     pub benefit: Option<Benefit>,
     /// What a visit costs
-    #[arg(long, value_name = "MONEY", default_value_t = 1.0, value_parser = positive)]
+    #[arg(long, value_name = "MONEY", default_value_t = 1.0, value_parser = positive, allow_hyphen_values = true)]
     pub cost: f64,
     /// How copies go wrong in time
     #[arg(long, value_enum, default_value_t = DecayArg::Exponential)]
     pub decay: DecayArg,
     /// The shape of weibull decay (below 1: bursts) or of lomax decay (the smaller, the less the rate is known)
-    #[arg(long, value_name = "K", value_parser = positive, required_if_eq_any = [("decay", "weibull"), ("decay", "lomax")])]
+    #[arg(long, value_name = "K", value_parser = positive, allow_hyphen_values = true, required_if_eq_any = [("decay", "weibull"), ("decay", "lomax")])]
     pub shape: Option<f64>,
     /// Find the benefit for which this frequency would be the best
     #[arg(long, value_name = "N/TIME", conflicts_with_all = ["pages", "benefit", "budget", "out"])]
     pub observed_frequency: Option<Frequency>,
     /// What is lost by spending exactly this instead: visits times cost, per time
-    #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget)]
+    #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<f64>,
     #[command(flatten)]
     pub columns: ColumnArgs,

@@ -84,6 +84,8 @@ fn open(args: &BudgetArgs) -> Result<Input> {
         min_period: args.min_period_column.as_deref(),
         max_period: args.max_period_column.as_deref(),
         host: None,
+        curve: args.curves.curve_column.as_deref(),
+        shape: args.curves.shape_column.as_deref(),
     };
     Input::open(&args.pages, wanted(&args.columns, asked))
 }

@@ -75,7 +75,7 @@ pub(super) fn columns(args: &VisitArgs) -> Columns {
     };
     let number = |asked: &Option<String>, default: &str, quantity: Quantity| {
         let (name, required) = name(asked, default);
-        Wanted { name, required, quantity }
+        Wanted { name, required, quantity, beside: None }
     };
     let groups = match &args.group_column {
         Some(name) => [(name.clone(), true), (String::new(), false)],

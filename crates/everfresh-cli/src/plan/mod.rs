@@ -101,6 +101,8 @@ fn open(args: &PlanArgs) -> Result<Input> {
         min_period: args.min_period_column.as_deref(),
         max_period: args.max_period_column.as_deref(),
         host: with_hosts.then_some(args.host_column.as_str()),
+        curve: args.curves.curve_column.as_deref(),
+        shape: args.curves.shape_column.as_deref(),
     };
     let columns = wanted(&args.columns, asked);
     if args.example {
@@ -167,7 +169,7 @@ impl<'a> Plans<'a> {
             Some(budget) => budget,
             None => chosen.spending(pages)?,
         };
-        let is_free = !pages.have_bounds() && limits.floor == 0.0 && limits.caps.is_empty();
+        let is_free = !pages.have_bounds() && !pages.have_curves() && limits.floor == 0.0 && limits.caps.is_empty();
         pages.call_pass("comparing");
         let other = |allocation: Allocation| -> Result<Other<'a>> {
             if (is_free || budget == 0.0) && allocation != Allocation::Optimal {

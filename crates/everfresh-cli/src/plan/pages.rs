@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use anyhow::{Result, anyhow};
+use everfresh::Error;
+use everfresh::curve::Shape;
 use everfresh::plan::stream::{BadPage, Columns, Pages, Spread};
 
 use crate::args::ColumnArgs;
@@ -18,6 +20,8 @@ const COST: usize = 2;
 const COUNT: usize = 3;
 const MIN_PERIOD: usize = 4;
 const MAX_PERIOD: usize = 5;
+const CURVE: usize = 6;
+const SHAPE: usize = 7;
 
 /// The names of columns that were asked for, besides those of every table.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +31,8 @@ pub(crate) struct Asked<'a> {
     pub min_period: Option<&'a str>,
     pub max_period: Option<&'a str>,
     pub host: Option<&'a str>,
+    pub curve: Option<&'a str>,
+    pub shape: Option<&'a str>,
 }
 
 /// The columns of a table of pages.
@@ -42,6 +48,8 @@ pub(crate) fn wanted(columns: &ColumnArgs, asked: Asked<'_>) -> table::Columns {
             Wanted::optional(asked.count, "count", Quantity::Count),
             Wanted::optional(asked.min_period, "min_period", Quantity::Period { absent: 0.0 }),
             Wanted::optional(asked.max_period, "max_period", Quantity::Period { absent: f64::INFINITY }),
+            Wanted::optional(asked.curve, "curve", Quantity::Curve),
+            Wanted::optional(asked.shape, "shape", Quantity::Shape).beside(CURVE),
         ],
         texts: Vec::new(),
         unit: unit.unwrap_or(everfresh::Unit::Day),
@@ -111,6 +119,11 @@ impl<'a> FilePages<'a> {
         self.input.has(MIN_PERIOD) || self.input.has(MAX_PERIOD)
     }
 
+    /// Is there a column of curves?
+    pub(crate) fn have_curves(&self) -> bool {
+        self.input.has(CURVE)
+    }
+
     pub(crate) fn have_counts(&self) -> bool {
         self.input.has(COUNT)
     }
@@ -135,10 +148,15 @@ impl<'a> FilePages<'a> {
 }
 
 /// The columns of a batch, handed to `with`.
-pub(crate) fn with_columns<T>(hosts: Option<&HostIds>, batch: &Batch, with: impl FnOnce(Columns<'_>) -> T) -> T {
+pub(crate) fn with_columns<T>(
+    hosts: Option<&HostIds>,
+    batch: &Batch,
+    with: impl FnOnce(Columns<'_>) -> T,
+) -> Result<T> {
+    let shapes = shapes(batch)?;
     let ids = hosts.map(|hosts| hosts.of(batch));
     let number = |wanted: usize| batch.numbers[wanted].as_deref();
-    with(Columns {
+    Ok(with(Columns {
         rate: number(RATE).unwrap_or_default(),
         weight: number(WEIGHT),
         cost: number(COST),
@@ -146,7 +164,30 @@ pub(crate) fn with_columns<T>(hosts: Option<&HostIds>, batch: &Batch, with: impl
         min_period: number(MIN_PERIOD),
         max_period: number(MAX_PERIOD),
         host: ids.as_deref(),
-    })
+        shape: shapes.as_deref(),
+    }))
+}
+
+/// The shapes of the curves of a batch; none if all are exponential.
+fn shapes(batch: &Batch) -> Result<Option<Vec<Shape>>> {
+    let Some(curves) = batch.numbers[CURVE].as_deref().filter(|curves| curves.iter().any(|curve| *curve != 0.0)) else {
+        return Ok(None);
+    };
+    let numbers = batch.numbers[SHAPE].as_deref();
+    let shape = |(row, curve): (usize, &f64)| {
+        let number = numbers.map_or(f64::NAN, |numbers| numbers[row]);
+        let shape = match *curve {
+            0.0 => return Ok(Shape::Exponential),
+            1.0 => Shape::Lomax(number),
+            _ => Shape::Weibull(number),
+        };
+        if number.is_nan() {
+            let name = if *curve == 1.0 { "lomax" } else { "weibull" };
+            return Err(batch.wrong(row, CURVE, &format!("a {name} curve needs a shape, got nothing")));
+        }
+        shape.checked().map_err(|error| batch.wrong(row, SHAPE, &error.to_string()))
+    };
+    curves.iter().enumerate().map(shape).collect::<Result<_>>().map(Some)
 }
 
 impl Pages for FilePages<'_> {
@@ -163,9 +204,10 @@ impl Pages for FilePages<'_> {
         let hosts = self.hosts.as_ref();
         let of_batch = |batch: Batch| {
             let (part, result) =
-                with_columns(hosts, &batch, |columns| (is_first.then(|| Census::of(columns)), each(columns)));
-            // Values are checked by the reader: what is left is that two bounds contradict each other.
-            let result = result.map_err(|(row, error)| batch.wrong(row, MAX_PERIOD, &error.to_string()))?;
+                with_columns(hosts, &batch, |columns| (is_first.then(|| Census::of(columns)), each(columns)))?;
+            // Values are checked by the reader: what is left is that two contradict each other, or the terms.
+            let column = |error: &Error| if let Error::CurveNotPlanned { .. } = error { CURVE } else { MAX_PERIOD };
+            let result = result.map_err(|(row, error)| batch.wrong(row, column(&error), &error.to_string()))?;
             Ok((part, result))
         };
         self.input.scan(false, of_batch, |(part, result), done| {
@@ -182,10 +224,14 @@ impl Pages for FilePages<'_> {
         Ok(())
     }
 
+    fn have_shapes(&self) -> bool {
+        self.have_curves()
+    }
+
     fn sample(&self, each: &mut dyn FnMut(Columns<'_>)) -> Result<f64> {
         let (batches, share) = self.input.sample()?;
         for batch in &batches {
-            with_columns(self.hosts.as_ref(), batch, &mut *each);
+            with_columns(self.hosts.as_ref(), batch, &mut *each)?;
         }
         Ok(share)
     }

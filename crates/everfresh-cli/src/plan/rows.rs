@@ -160,7 +160,7 @@ pub(super) fn word(reason: Reason) -> &'static str {
 
 impl Work<'_> {
     fn part(&self, batch: &Batch, hosts: Option<&super::pages::HostIds>) -> Result<Part> {
-        super::pages::with_columns(hosts, batch, |columns| self.of_columns(batch, columns))
+        super::pages::with_columns(hosts, batch, |columns| self.of_columns(batch, columns))?
     }
 
     fn of_columns(&self, batch: &Batch, columns: Columns<'_>) -> Result<Part> {

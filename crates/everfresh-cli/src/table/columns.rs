@@ -12,17 +12,24 @@ pub(crate) struct Wanted {
     pub name: String,
     pub required: bool,
     pub quantity: Quantity,
+    /// The number of another column: only where that one is there does this one mean anything.
+    pub beside: Option<usize>,
 }
 
 impl Wanted {
     /// A column that must be there.
     pub(crate) fn required(name: &str, quantity: Quantity) -> Wanted {
-        Wanted { name: name.to_owned(), required: true, quantity }
+        Wanted { name: name.to_owned(), required: true, quantity, beside: None }
     }
 
     /// A column that may be there: one that was asked for by name must.
     pub(crate) fn optional(asked: Option<&str>, default: &str, quantity: Quantity) -> Wanted {
-        Wanted { name: asked.unwrap_or(default).to_owned(), required: asked.is_some(), quantity }
+        Wanted { name: asked.unwrap_or(default).to_owned(), required: asked.is_some(), quantity, beside: None }
+    }
+
+    /// The same column, which counts only where that of this number is there.
+    pub(crate) fn beside(self, other: usize) -> Wanted {
+        Wanted { beside: Some(other), ..self }
     }
 }
 
@@ -64,7 +71,12 @@ impl Places {
             _ => find(&names, name, place),
         };
         let numbers = columns.numbers.iter().map(|wanted| place_of(&wanted.name, wanted.required));
-        let numbers = numbers.collect::<Result<_>>()?;
+        let mut numbers: Vec<Option<usize>> = numbers.collect::<Result<_>>()?;
+        for (number, wanted) in columns.numbers.iter().enumerate() {
+            if wanted.beside.is_some_and(|other| numbers[other].is_none()) {
+                numbers[number] = None;
+            }
+        }
         let texts = columns.texts.iter().map(|(name, is_required)| place_of(name, *is_required));
         let texts = texts.collect::<Result<_>>()?;
         Ok(Places { names, key, host, numbers, texts })

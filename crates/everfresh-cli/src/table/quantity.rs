@@ -35,10 +35,17 @@ pub(crate) enum Quantity {
     },
     /// 0 or 1, `false` or `true`.
     Flag,
+    /// The name of a curve, as its place in [`CURVES`]; an empty value is the first.
+    Curve,
+    /// The number that goes with a curve: positive and finite. An empty value comes out as NaN.
+    Shape,
 }
 
 /// The first second that a time does not have: such times fit four bytes.
 const LAST_TIME: f64 = 4_294_967_296.0;
+
+/// The curves that pages may have.
+pub(crate) const CURVES: [&str; 3] = ["exponential", "lomax", "weibull"];
 
 /// The bounds of the library's numbers, to be checked without a branch; its own messages follow where the check fails.
 const SMALLEST: f64 = 1e-20;
@@ -69,7 +76,7 @@ impl Quantity {
             Quantity::Period { absent } if text.is_empty() => Ok(absent),
             Quantity::Period { .. } => Period::parse(text, Some(unit)).map(Period::seconds).map_err(said),
             Quantity::PerTime { what } => parse_per_time(what, text, Some(unit)).map_err(said),
-            Quantity::Time { may_be_absent: true } if text.is_empty() => Ok(f64::NAN),
+            Quantity::Time { may_be_absent: true } | Quantity::Shape if text.is_empty() => Ok(f64::NAN),
             Quantity::Time { .. } => match text.parse() {
                 Ok(seconds) => self.number(seconds, unit),
                 Err(_) => self.number(date(text)?, unit),
@@ -80,7 +87,12 @@ impl Quantity {
                 _ if text.eq_ignore_ascii_case("false") => Ok(0.0),
                 _ => Err(format!("expected 0, 1, true or false, got `{text}`")),
             },
-            Quantity::Weight | Quantity::Cost | Quantity::Count => {
+            Quantity::Curve if text.is_empty() => Ok(0.0),
+            Quantity::Curve => match CURVES.iter().position(|curve| text.eq_ignore_ascii_case(curve)) {
+                Some(place) => Ok(place as f64),
+                None => Err(format!("expected exponential, lomax or weibull, got `{text}`")),
+            },
+            Quantity::Weight | Quantity::Cost | Quantity::Count | Quantity::Shape => {
                 let value = text.parse().map_err(|_| format!("expected a number, got `{text}`"))?;
                 self.number(value, unit)
             }
@@ -91,7 +103,8 @@ impl Quantity {
     const fn absent(self) -> Option<f64> {
         match self {
             Quantity::Period { absent } => Some(absent),
-            Quantity::Time { may_be_absent: true } => Some(f64::NAN),
+            Quantity::Time { may_be_absent: true } | Quantity::Shape => Some(f64::NAN),
+            Quantity::Curve => Some(0.0),
             _ => None,
         }
     }
@@ -101,6 +114,7 @@ impl Quantity {
         let more = match self {
             Quantity::Time { .. } => matches!(kind, DataType::Timestamp(..) | DataType::Date32 | DataType::Date64),
             Quantity::Flag => *kind == DataType::Boolean,
+            Quantity::Curve => return is_text(kind),
             _ => false,
         };
         more || is_readable(kind)
@@ -111,6 +125,7 @@ impl Quantity {
         match self {
             Quantity::Time { .. } => "a time, a number or text",
             Quantity::Flag => "a truth value, a number or text",
+            Quantity::Curve => "text",
             _ => "a number or text",
         }
     }
@@ -124,7 +139,7 @@ impl Quantity {
             Quantity::Period { .. } => Period::of(value, unit).map(Period::seconds),
             Quantity::Weight => page.with_weight(value).map(|page| page.weight()),
             Quantity::Cost => page.with_cost(value).map(|page| page.cost()),
-            Quantity::Count if value > 0.0 && value.is_finite() => Ok(value),
+            Quantity::Count | Quantity::Shape if value > 0.0 && value.is_finite() => Ok(value),
             Quantity::Count => out("number", "positive and finite"),
             Quantity::PerTime { .. } if value >= 0.0 && value.is_finite() => Ok(value / unit.seconds() + 0.0),
             Quantity::PerTime { what } => out(what, "at least 0 and finite"),
@@ -132,6 +147,8 @@ impl Quantity {
             Quantity::Time { .. } => out("time in seconds", "between 0 (1970) and 4294967295 (2106)"),
             Quantity::Flag if value == 0.0 || value == 1.0 => Ok(value),
             Quantity::Flag => out("flag", "0 or 1"),
+            Quantity::Shape => out("shape", "positive and finite"),
+            Quantity::Curve => out("curve", "exponential, lomax or weibull"),
         };
         checked.map_err(|error| error.to_string())
     }
@@ -150,13 +167,17 @@ impl Quantity {
             Quantity::Period { .. } => each(values, |value| value >= 0.0, |value| value * seconds + 0.0, bad),
             Quantity::Weight => each(values, in_bounds, |value| value + 0.0, bad),
             Quantity::Cost => each(values, |value| (SMALLEST..=LARGEST).contains(&value), |value| value, bad),
-            Quantity::Count => each(values, |value| value > 0.0 && value < f64::INFINITY, |value| value, bad),
+            Quantity::Count | Quantity::Shape => {
+                each(values, |value| value > 0.0 && value < f64::INFINITY, |value| value, bad)
+            }
             Quantity::PerTime { .. } => {
                 let good = |value| (0.0..f64::INFINITY).contains(&value);
                 each(values, good, |value| value / seconds + 0.0, bad)
             }
             Quantity::Time { .. } => each(values, |value| (0.0..LAST_TIME).contains(&value), |value| value, bad),
             Quantity::Flag => each(values, |value| value == 0.0 || value == 1.0, |value| value + 0.0, bad),
+            // Names are never numbers.
+            Quantity::Curve => each(values, |_| false, |value| value, bad),
         }
     }
 
@@ -176,7 +197,8 @@ impl Quantity {
         };
         // What stands in an empty place is anything.
         let empty = || nulls.iter().enumerate().filter(|(_, valid)| !valid).map(|(row, _)| row);
-        empty().for_each(|row| values[row] = 0.0);
+        let legal = if let Quantity::Shape = self { 1.0 } else { 0.0 };
+        empty().for_each(|row| values[row] = legal);
         self.numbers(&mut values, unit)?;
         empty().for_each(|row| values[row] = absent);
         Ok(values)

@@ -512,3 +512,35 @@ fn a_record_without_end_is_refused() {
     (0..140).for_each(|_| file.write_all(&line).unwrap());
     check_error(&path, "a.csv:3: a record is longer than 64 MiB: a quote may not be closed");
 }
+
+/// Curves are names and shapes numbers, and both may be empty; without curves a column called `shape` is anything.
+#[test]
+fn curves_and_shapes_are_read_together() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("pages.parquet");
+    let wanted = || {
+        let mut wanted = columns();
+        wanted.numbers.push(Wanted::optional(None, "curve", Quantity::Curve));
+        wanted.numbers.push(Wanted::optional(None, "shape", Quantity::Shape).beside(3));
+        wanted
+    };
+    let mut table = vec![
+        ("page", Arc::new(StringArray::from(vec!["a", "b", "c"])) as ArrayRef),
+        ("rate", Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0]))),
+        ("shape", Arc::new(Float64Array::from(vec![None, Some(0.5), None]))),
+        ("curve", Arc::new(DictionaryArray::<Int32Type>::from_iter([None, Some("Weibull"), Some("exponential")]))),
+    ];
+    parquet(&path, &batch(table.clone()), 10, Compression::UNCOMPRESSED);
+    let read = || {
+        Input::open(std::slice::from_ref(&path), wanted()).unwrap().pages(|batch, row| {
+            Ok([3, 4].map(|column: usize| batch.numbers[column].as_ref().map(|values| values[row])))
+        })
+    };
+    let found: Vec<_> = read().unwrap().into_iter().map(|(_, page)| page).collect();
+    assert_eq!(found[1], [Some(2.0), Some(0.5)]);
+    assert!(found[0][0] == Some(0.0) && found[0][1].unwrap().is_nan() && found[2][0] == Some(0.0));
+    table.pop();
+    table[2].1 = Arc::new(StringArray::from(vec!["round", "square", "round"]));
+    parquet(&path, &batch(table), 10, Compression::UNCOMPRESSED);
+    assert_eq!(read().unwrap()[0].1, [None, None]);
+}

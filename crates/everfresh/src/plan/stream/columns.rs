@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::error::{Error, LARGEST, Result, SMALLEST, magnitude, magnitude_or_zero, within};
 use crate::curve::Shape;
+use crate::error::{Error, LARGEST, Result, SMALLEST, magnitude, magnitude_or_zero, within};
 use crate::order::{Objective, Order};
 use crate::units::Period;
 use std::ops::Bound;
@@ -145,6 +145,12 @@ impl<'a> Columns<'a> {
             host: self.host_of(i),
             shape: self.shape.map_or(Shape::Exponential, |column| column[i]),
         }
+    }
+
+    /// Finds the first page that is not legal.
+    pub(super) fn check_each(self) -> std::result::Result<(), BadPage> {
+        let found = (0..self.len()).find(|i| !self.one(*i).is_legal());
+        found.map_or(Ok(()), |i| Err((i, self.one(i).illness())))
     }
 
     /// Fills `xs` with `factor` x resistance x `last`, and says whether all pages are legal, change and count: a loop without

@@ -350,6 +350,8 @@ fn solve<'a, R: Rule, P: Pages>(
         Funding::Price(price) => {
             if bounds.hosts.are_capped() {
                 hosts::settle(pages, rule, &mut bounds, price)?;
+            } else {
+                pages.scan(&|chunk: Columns<'_>| chunk.check_each(), &mut |()| {})?;
             }
             return Ok((bounds, 1.0, Blend::at(price)));
         }

@@ -195,18 +195,27 @@ impl Block {
 
     /// Takes out pages whose hosts are at their caps in some part of the window: their x becomes 0, which is beyond reach. Lists
     /// those for which it is only a part: so many.
-    fn set_aside(&mut self, part: Columns<'_>, bounds: &Bounds<'_>, window: Window) -> usize {
-        let (low, high) = (window.base / window.width, window.base * window.width);
+    fn set_aside(&mut self, part: Columns<'_>, bounds: &Bounds<'_>, roles: &[f64]) -> usize {
         let mut unsure = 0;
         for (i, x) in self.xs[..part.len()].iter_mut().enumerate() {
-            let Some(own) = bounds.hosts.price(part.host_of(i)) else { continue };
-            if own.blend.price > low {
-                *x = 0.0;
-                self.kinked[unsure] = i;
-                unsure += usize::from(own.blend.price <= high);
-            }
+            let role = roles[bounds.hosts.slot(part.host_of(i))];
+            *x *= role.max(0.0);
+            self.kinked[unsure] = i;
+            unsure += usize::from(role < 0.0);
         }
         unsure
+    }
+
+    /// What becomes of the pages of each host, as a table of factors: 1 for those that follow the price in the whole window, 0
+    /// for those that stay at a cap, less where it depends.
+    fn roles(bounds: &Bounds<'_>, window: Window) -> Vec<f64> {
+        let (low, high) = (window.base / window.width, window.base * window.width);
+        let role = |price: f64| match price {
+            _ if price <= low => 1.0,
+            _ if price <= high => -1.0,
+            _ => 0.0,
+        };
+        bounds.hosts.table(|own| role(own.blend.price), 1.0)
     }
 
     /// Finds the buckets of the first pages, and lists those that belong into none: so many.
@@ -289,6 +298,7 @@ impl Gathered {
         window: Window,
     ) -> Result<(), BadPage> {
         let mut block = Block::new(window.cliff(rule, Shape::Exponential));
+        let roles = Block::roles(bounds, window);
         for start in (0..chunk.len()).step_by(BLOCK) {
             let part = chunk.part(start, chunk.len().min(start + BLOCK));
             if !part.resistances(rule, window.base, 1.0, &mut block.xs) {
@@ -297,7 +307,7 @@ impl Gathered {
             }
             if !bounds.hosts.is_empty() {
                 // Those of hosts that come to their caps within the window go the long way.
-                let unsure = block.set_aside(part, bounds, window);
+                let unsure = block.set_aside(part, bounds, &roles);
                 for i in block.kinked[..unsure].iter().copied() {
                     self.add(part.part(i, i + 1), rule, bounds, window)?;
                 }
@@ -368,19 +378,6 @@ impl Gathered {
             self.kinked.push(page);
         }
         0.0
-    }
-
-    /// What the pages of a list spend.
-    pub(super) fn of_list<R: Rule>(pages: &[Kinked], rule: R, window: Window) -> Gathered {
-        let mut gathered = Gathered::new();
-        let cliff = window.cliff(rule, Shape::Exponential);
-        for page in pages {
-            let fixed = gathered.add_one(rule, *page, window, &cliff);
-            gathered.fixed.add(fixed);
-            gathered.promised.add(page.mass * page.low);
-        }
-        gathered.unite_if_crowded(pages.len());
-        gathered
     }
 
     fn merge(&mut self, part: Gathered) {

@@ -4,12 +4,12 @@
 //! price its pages stay where they are: a cap is an upper bound on each of its pages, and the plan is solved with it as
 //! with any other bound.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
 use super::columns::{BLOCK, BadPage, Columns, One, Pages};
-use super::gather::{Bounds, Gathered, Kinked, Window, spending_of, start};
+use super::gather::{Bounds, Gathered, Kinked, Window, guess, spending_of, start};
 use super::rule::Rule;
 use super::spend_by;
 use crate::curve::Shape;
@@ -33,15 +33,17 @@ pub(super) struct Hosts<'a> {
 struct Places {
     bits: Vec<u64>,
     places: Vec<u32>,
+    count: u32,
 }
 
 impl Places {
     /// Of so many hosts these have numbers, in their order.
     fn of(hosts: usize, some: impl Iterator<Item = u32>) -> Places {
-        let mut all = Places { bits: vec![0; hosts.div_ceil(64)], places: vec![0; hosts] };
+        let mut all = Places { bits: vec![0; hosts.div_ceil(64)], places: vec![0; hosts], count: 0 };
         for (place, host) in (0u32..).zip(some) {
             all.bits[host as usize / 64] |= 1 << (host % 64);
             all.places[host as usize] = place;
+            all.count = place + 1;
         }
         all
     }
@@ -54,6 +56,29 @@ impl Places {
             return None;
         }
         self.places.get(host as usize).copied()
+    }
+
+    /// The pages of hosts that have a number: the number and the row.
+    fn find(&self, chunk: Columns<'_>) -> Vec<(u32, u32)> {
+        let mut found = vec![(0, 0); chunk.len() + 1];
+        let mut count = 0;
+        for (row, i) in (0u32..).zip(0..chunk.len()) {
+            let slot = self.slot(chunk.host_of(i));
+            found[count] = (slot, row);
+            count += usize::from(slot != self.count);
+        }
+        found.truncate(count);
+        found
+    }
+
+    /// The number of a host, or the first that none has. No branch: which pages are on a full host cannot be foreseen, and
+    /// the others ask for the place of the same host.
+    #[inline(always)]
+    fn slot(&self, host: u32) -> u32 {
+        let bits = self.bits.get(host as usize / 64).copied().unwrap_or(0);
+        let has = 0u32.wrapping_sub(u32::from(bits >> (host % 64) & 1 != 0));
+        let place = self.places.get((host & has) as usize).copied().unwrap_or(0);
+        place & has | self.count & !has
     }
 }
 
@@ -68,12 +93,13 @@ pub(super) struct HostPrice {
     promised: f64,
 }
 
-/// Pages of hosts that are held in memory at the same time.
-const TOGETHER: usize = 1 << 24;
+/// Pages of hosts that are held in memory at the same time, half a gigabyte of them: such without bounds, and others.
+const FREE_TOGETHER: usize = 1 << 25;
+const TOGETHER: usize = 1 << 23;
 
 impl<'a> Hosts<'a> {
     pub(super) const fn new(caps: &'a [f64]) -> Self {
-        Hosts { caps, places: Places { bits: Vec::new(), places: Vec::new() }, prices: Vec::new() }
+        Hosts { caps, places: Places { bits: Vec::new(), places: Vec::new(), count: 0 }, prices: Vec::new() }
     }
 
     /// Does no host have a price of its own?
@@ -89,14 +115,25 @@ impl<'a> Hosts<'a> {
         self.prices.iter()
     }
 
-    /// The price that the pages of a host answer to when the plan's is `price`, in one number; none where it is mixed of two.
+    /// A value for each host that may reach its cap, and one for all others; [`Hosts::slot`] says where.
+    pub(super) fn table(&self, of: impl Fn(&HostPrice) -> f64, other: f64) -> Vec<f64> {
+        self.prices.iter().map(of).chain([other]).collect()
+    }
+
+    /// The place of a host in a table.
     #[inline(always)]
-    pub(super) fn price_or(&self, host: u32, price: f64) -> Option<f64> {
-        match self.price(host) {
-            None => Some(price),
-            Some(own) if own.blend.price <= price => Some(price),
-            Some(own) => own.blend.is_one().then_some(own.blend.price),
-        }
+    pub(super) fn slot(&self, host: u32) -> usize {
+        self.places.slot(host) as usize
+    }
+
+    /// The prices that pages answer to when the plan's is `price`, as a table; infinite where one is mixed of two.
+    pub(super) fn prices_above(&self, price: f64) -> Vec<f64> {
+        let of = |own: &HostPrice| match own.blend.price {
+            low if low <= price => price,
+            high if own.blend.is_one() => high,
+            _ => f64::INFINITY,
+        };
+        self.table(of, price)
     }
 
     /// Does every page of a host stay at its cap while the plan's price is below `price`? Then its pages need not be looked at.
@@ -125,7 +162,11 @@ impl<'a> Hosts<'a> {
 ///
 /// Both in one whole number per host, which adds up to the same in every order: rows in the lower half; in the upper one
 /// shares of the cap in units of 2^-16, rounded up.
-struct Loads(Vec<AtomicU64>);
+struct Loads {
+    sums: Vec<AtomicU64>,
+    /// Has no page bounds of its own?
+    are_free: AtomicBool,
+}
 
 const SHARE_UNIT: f64 = (1u64 << 16) as f64;
 
@@ -135,7 +176,8 @@ const FULL_ENOUGH: u64 = 1 << 60;
 impl Loads {
     /// Reads all pages, at a price that the plan does not go below.
     fn of<R: Rule, P: Pages>(pages: &P, rule: R, bounds: &Bounds<'_>, lowest: f64) -> Result<Loads, P::Error> {
-        let loads = Loads(bounds.hosts.caps.iter().map(|_| AtomicU64::new(0)).collect());
+        let sums = bounds.hosts.caps.iter().map(|_| AtomicU64::new(0)).collect();
+        let loads = Loads { sums, are_free: AtomicBool::new(true) };
         pages.scan(&|chunk| loads.add(chunk, rule, bounds, lowest), &mut |()| {})?;
         Ok(loads)
     }
@@ -146,14 +188,15 @@ impl Loads {
             return Err((i, unknown_host(chunk.host_of(i), hosts)));
         }
         let mut spent = Spent { pages: Vec::with_capacity(chunk.len()) };
-        let is_free = chunk.is_plain() && bounds.floor == 0.0;
+        let is_free = is_free(chunk, bounds);
+        self.are_free.fetch_and(is_free, Ordering::Relaxed);
         let mut xs = [0.0; BLOCK];
         for start in (0..chunk.len()).step_by(BLOCK) {
             let block = chunk.part(start, chunk.len().min(start + BLOCK));
             if is_free && block.resistances(rule, lowest, 1.0, &mut xs) {
                 for (i, x) in xs[..block.len()].iter().enumerate() {
                     let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
-                    spent.pages.push((block.host_of(i), scale * rule.answer(*x, Shape::Exponential)));
+                    spent.add(block.host_of(i), scale * rule.answer(*x, Shape::Exponential));
                 }
                 continue;
             }
@@ -165,7 +208,7 @@ impl Loads {
                 let (scale, y) = rule.place(&page);
                 let (low, high) = bounds.of(rule, &page, scale, y);
                 let free = if rule.is_out(&page) { low } else { scale * rule.answer(lowest * y, page.shape) };
-                spent.pages.push((page.host, page.count * page.cost * free.clamp(low, high)));
+                spent.add(page.host, page.count * page.cost * free.clamp(low, high));
             }
         }
         spent.tell(self, bounds.hosts.caps);
@@ -173,7 +216,7 @@ impl Loads {
     }
 
     fn note(&self, caps: &[f64], (host, spent, rows): (u32, f64, u32)) {
-        let sum = &self.0[host as usize];
+        let sum = &self.sums[host as usize];
         // Not negative, and at most 2^19.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let share = ((spent / caps[host as usize]).min(8.0) * SHARE_UNIT).ceil() as u64;
@@ -182,8 +225,8 @@ impl Loads {
     }
 
     /// The hosts that reach their caps, with their numbers of rows.
-    fn full(&self) -> Vec<(u32, usize)> {
-        let sums = (0u32..).zip(self.0.iter().map(|sum| sum.load(Ordering::Relaxed)));
+    fn full(sums: &[AtomicU64]) -> Vec<(u32, usize)> {
+        let sums = (0u32..).zip(sums.iter().map(|sum| sum.load(Ordering::Relaxed)));
         let full = sums.filter(|(_, sum)| (sum >> 32) as f64 >= SHARE_UNIT);
         full.map(|(host, sum)| (host, usize::try_from(sum & u64::from(u32::MAX)).unwrap_or(usize::MAX))).collect()
     }
@@ -192,13 +235,20 @@ impl Loads {
 /// What the pages of a chunk spend, by host. Sums of very many hosts do not fit into the cache, so the pages are first parted
 /// by the leading bits of their hosts, then summed part by part.
 struct Spent {
-    /// Host and spending.
-    pages: Vec<(u32, f64)>,
+    /// Host and spending, which is rounded up so that both fit into eight bytes.
+    pages: Vec<(u32, f32)>,
 }
 
 impl Spent {
     /// Hosts of a part, as a power of two.
     const PART: u32 = 12;
+
+    #[inline(always)]
+    fn add(&mut self, host: u32, spent: f64) {
+        #[allow(clippy::cast_possible_truncation)]
+        let rounded = (spent * (1.0 + 1e-7)) as f32;
+        self.pages.push((host, rounded));
+    }
 
     fn tell(self, loads: &Loads, caps: &[f64]) {
         let parts = (caps.len() >> Self::PART) + 1;
@@ -210,7 +260,7 @@ impl Spent {
             starts[part + 1] += starts[part];
         }
         let mut next = starts.clone();
-        let mut parted = vec![(0u32, 0.0); self.pages.len()];
+        let mut parted = vec![(0u32, 0f32); self.pages.len()];
         for page in self.pages {
             let place = &mut next[(page.0 >> Self::PART) as usize];
             parted[*place] = page;
@@ -220,7 +270,7 @@ impl Spent {
         for (part, first_host) in (0..parts).zip((0u32..).step_by(1 << Self::PART)) {
             for (host, spent) in &parted[starts[part]..starts[part + 1]] {
                 let sum = &mut sums[(host & ((1 << Self::PART) - 1)) as usize];
-                sum.0 += spent;
+                sum.0 += f64::from(*spent);
                 sum.1 += 1;
             }
             for (host, sum) in (first_host..).zip(&mut sums) {
@@ -245,12 +295,14 @@ pub(super) fn settle<R: Rule, P: Pages>(
     lowest: f64,
 ) -> Result<(), P::Error> {
     bounds.hosts = Hosts::new(bounds.hosts.caps);
-    let full = Loads::of(pages, rule, bounds, lowest)?.full();
+    let loads = Loads::of(pages, rule, bounds, lowest)?;
+    let most = if loads.are_free.into_inner() { FREE_TOGETHER } else { TOGETHER };
+    let full = Loads::full(&loads.sums);
     let mut prices = Vec::with_capacity(full.len());
     let mut rest = full.as_slice();
     while let Some((first, rows)) = rest.first() {
         let mut together = 1;
-        if *rows > TOGETHER {
+        if *rows > most {
             prices.push(settle_giant(pages, rule, bounds, *first)?);
         } else {
             let mut sum = 0;
@@ -258,7 +310,7 @@ pub(super) fn settle<R: Rule, P: Pages>(
                 .iter()
                 .take_while(|(_, rows)| {
                     sum += rows;
-                    sum <= TOGETHER
+                    sum <= most
                 })
                 .count();
             prices.extend(settle_some(pages, rule, bounds, &rest[..together])?);
@@ -270,7 +322,7 @@ pub(super) fn settle<R: Rule, P: Pages>(
     Ok(())
 }
 
-/// Prices for hosts whose pages fit into memory together: those are gathered by host, then each host is solved by itself.
+/// Prices for hosts whose pages fit into memory together: those are sorted by host, then each host is solved by itself.
 fn settle_some<R: Rule, P: Pages>(
     pages: &P,
     rule: R,
@@ -281,31 +333,32 @@ fn settle_some<R: Rule, P: Pages>(
     let mut parts = Vec::new();
     let of_chunk = |chunk: Columns<'_>| Ok(Sorted::of(chunk, rule, bounds, &places, hosts.len()));
     pages.scan(&of_chunk, &mut |part: Sorted| parts.push(part))?;
-    let jobs = hosts.par_iter().enumerate().map(|(place, (host, rows))| {
-        let mut list = Vec::with_capacity(*rows);
-        let mut promised = Sum::default();
-        for part in &parts {
-            list.extend_from_slice(&part.pages[part.starts[place]..part.starts[place + 1]]);
-            part.promises.iter().filter(|promise| promise.0 == place).for_each(|promise| promised.add(promise.1));
-        }
-        settle_one(rule, *host, bounds.hosts.caps[*host as usize], &list, promised.value())
+    let jobs = hosts.par_iter().enumerate().map(|(place, (host, _))| {
+        let listed = Listed::of(&parts, place);
+        settle_one(rule, *host, bounds.hosts.caps[*host as usize], &listed)
     });
     Ok(jobs.collect::<crate::error::Result<Vec<HostPrice>>>()?)
 }
 
-/// The pages of some hosts in one chunk, sorted by host.
+/// A page without bounds as its host's own plan sees it: a third of the memory of a [`Kinked`], which is what sorting costs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Free {
+    mass: f64,
+    y: f64,
+}
+
+/// The pages of some hosts in one chunk, sorted by host: either all without bounds, or all that may have them.
 struct Sorted {
-    pages: Vec<Kinked>,
+    free: Vec<Free>,
+    /// With what the promise of each costs.
+    bound: Vec<(Kinked, f64)>,
     /// Where the pages of each host start, and where the last end.
     starts: Vec<usize>,
-    /// What is promised to each host, where anything is.
-    promises: Vec<(usize, f64)>,
 }
 
 impl Sorted {
     fn of<R: Rule>(chunk: Columns<'_>, rule: R, bounds: &Bounds<'_>, places: &Places, hosts: usize) -> Sorted {
-        let found: Vec<(u32, usize)> =
-            (0..chunk.len()).filter_map(|i| Some((places.get(chunk.host_of(i))?, i))).collect();
+        let found = places.find(chunk);
         let mut starts = vec![0; hosts + 1];
         for (place, _) in &found {
             starts[*place as usize + 1] += 1;
@@ -314,18 +367,34 @@ impl Sorted {
             starts[place + 1] += starts[place];
         }
         let mut next = starts.clone();
-        let mut promised = vec![0.0; hosts];
-        let none = Kinked { mass: 0.0, x: 1.0, low: 0.0, high: 0.0, shape: Shape::Exponential };
-        let mut pages = vec![none; found.len()];
-        for (place, i) in found {
-            let (kinked, promise) = kinked(rule, bounds, &chunk.one(i));
-            pages[next[place as usize]] = kinked;
-            next[place as usize] += 1;
-            promised[place as usize] += promise;
+        let ordered = found.into_iter().map(|(place, i)| {
+            let at = &mut next[place as usize];
+            *at += 1;
+            (*at - 1, i as usize)
+        });
+        let (mut free, mut bound) = (Vec::new(), Vec::new());
+        if is_free(chunk, bounds) {
+            free = vec![Free::default(); starts[hosts]];
+            for (at, i) in ordered {
+                let page = One::plain(chunk.rate[i], chunk.weight.map_or(1.0, |weights| weights[i]));
+                let (mass, y) = rule.place(&page);
+                // One that gains nothing weighs nothing.
+                free[at] = if rule.is_out(&page) { Free { mass: 0.0, y: 1.0 } } else { Free { mass, y } };
+            }
+        } else {
+            let none = Kinked { mass: 0.0, x: 1.0, low: 0.0, high: 0.0, shape: Shape::Exponential };
+            bound = vec![(none, 0.0); starts[hosts]];
+            for (at, i) in ordered {
+                bound[at] = kinked(rule, bounds, &chunk.one(i));
+            }
         }
-        let promises = promised.into_iter().enumerate().filter(|(_, promise)| *promise > 0.0).collect();
-        Sorted { pages, starts, promises }
+        Sorted { free, bound, starts }
     }
+}
+
+/// Do the pages of a chunk have no bounds but the caps?
+fn is_free(chunk: Columns<'_>, bounds: &Bounds<'_>) -> bool {
+    chunk.is_plain() && bounds.floor == 0.0
 }
 
 /// A page as a host's own plan sees it, and what its promise costs. A page that gains nothing has mass and bound in one.
@@ -341,31 +410,136 @@ fn kinked<R: Rule>(rule: R, bounds: &Bounds<'_>, page: &One) -> (Kinked, f64) {
     (kinked, cost * page.promise)
 }
 
-/// A list so long is gathered in a histogram.
-const MANY: usize = 1 << 14;
+/// The pages of one host, chunk by chunk.
+struct Listed<'a> {
+    free: Vec<&'a [Free]>,
+    bound: Vec<&'a [(Kinked, f64)]>,
+}
+
+impl<'a> Listed<'a> {
+    fn of(parts: &'a [Sorted], place: usize) -> Self {
+        let range = |part: &Sorted| part.starts[place]..part.starts[place + 1];
+        Listed {
+            free: parts
+                .iter()
+                .filter_map(|part| part.free.get(range(part)))
+                .filter(|pages| !pages.is_empty())
+                .collect(),
+            bound: parts
+                .iter()
+                .filter_map(|part| part.bound.get(range(part)))
+                .filter(|pages| !pages.is_empty())
+                .collect(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        let free = self.free.iter().map(|pages| pages.len());
+        free.chain(self.bound.iter().map(|pages| pages.len())).sum()
+    }
+
+    /// What they spend at a price. Long lists are summed in parallel, chunk by chunk.
+    fn spent<R: Rule>(&self, rule: R, price: f64) -> f64 {
+        let of_free = |pages: &&[Free]| {
+            pages.iter().map(|page| page.mass * rule.answer(price * page.y, Shape::Exponential)).sum::<f64>()
+        };
+        let of_bound =
+            |pages: &&[(Kinked, f64)]| pages.iter().map(|(page, _)| page.spending(rule, price).0).sum::<f64>();
+        let parts: Vec<f64> = if self.len() < LONG {
+            self.free.iter().map(of_free).chain(self.bound.iter().map(of_bound)).collect()
+        } else {
+            self.free.par_iter().map(of_free).chain(self.bound.par_iter().map(of_bound)).collect()
+        };
+        parts.into_iter().collect::<Sum>().value()
+    }
+
+    /// What they spend at a price, and how much less of it per ln price. Long lists are summed in parallel, chunk by chunk.
+    fn spending<R: Rule>(&self, rule: R, price: f64) -> (f64, f64) {
+        let of_free = |pages: &&[Free]| {
+            pages.iter().fold((0.0, 0.0), |(spent, fall), page| {
+                let (answer, falls) = rule.answer_with_fall(price * page.y, Shape::Exponential);
+                (spent + page.mass * answer, fall + page.mass * falls)
+            })
+        };
+        let of_bound =
+            |pages: &&[(Kinked, f64)]| pages.iter().map(|(page, _)| page.spending(rule, price)).fold((0.0, 0.0), plus);
+        if self.len() < LONG {
+            return self.free.iter().map(of_free).chain(self.bound.iter().map(of_bound)).fold((0.0, 0.0), plus);
+        }
+        let parts: Vec<(f64, f64)> =
+            self.free.par_iter().map(of_free).chain(self.bound.par_iter().map(of_bound)).collect();
+        parts.into_iter().fold((0.0, 0.0), plus)
+    }
+
+    /// The sums of what their lower bounds and their promises cost.
+    fn promised(&self) -> (f64, f64) {
+        let pages = || self.bound.iter().flat_map(|pages| pages.iter());
+        let lowest: Sum = pages().map(|(page, _)| page.mass * page.low).collect();
+        (lowest.value(), pages().map(|(_, promise)| *promise).collect::<Sum>().value())
+    }
+
+    /// The price at which they spend a cap.
+    ///
+    /// Some of many pages tell the price to some thousandths, and how spending falls there. Then each round over all of them
+    /// gives two more digits at first and doubles them after that; what that does not settle is solved to the last place.
+    fn price<R: Rule>(&self, rule: R, cap: f64) -> Blend {
+        let step = self.len() / SOME;
+        if step < 2 {
+            let all = self.every(1);
+            return Blend::spending(cap, start(rule, cap, &all), |price| self.spending(rule, price));
+        }
+        let some = self.every(step);
+        let mut price = guess(rule, cap * some.len() as f64 / self.len() as f64, &some);
+        let (spent, fall) = spending_of(&some, rule, price);
+        let mut elasticity = fall / spent;
+        let mut before: Option<(f64, f64)> = None;
+        for _ in 0..6 {
+            let gap = (self.spent(rule, price) / cap).ln();
+            if gap.abs() < 1e-11 {
+                return Blend::at(price);
+            }
+            if let Some((old_price, old_gap)) = before {
+                elasticity = (old_gap - gap) / (price / old_price).ln();
+            }
+            before = Some((price, gap));
+            let step = gap / elasticity;
+            if !step.is_finite() || step.abs() > 1.0 {
+                break;
+            }
+            price *= step.exp();
+        }
+        Blend::spending(cap, price, |price| self.spending(rule, price))
+    }
+
+    /// Every so many pages.
+    fn every(&self, step: usize) -> Vec<Kinked> {
+        let shape = Shape::Exponential;
+        let free = self.free.iter().flat_map(|pages| pages.iter()).step_by(step);
+        let free = free.map(|page| Kinked { mass: page.mass, x: page.y, low: 0.0, high: f64::INFINITY, shape });
+        let bound = self.bound.iter().flat_map(|pages| pages.iter()).step_by(step).map(|(page, _)| *page);
+        free.chain(bound).collect()
+    }
+}
+
+fn plus(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    (a.0 + b.0, a.1 + b.1)
+}
+
+/// So many pages of a longer list tell about where its price lies.
+const SOME: usize = 1 << 9;
+
+/// A list so long is summed in parallel.
+const LONG: usize = 1 << 16;
 
 /// The price at which the pages of a host spend its cap.
-fn settle_one<R: Rule>(
-    rule: R,
-    host: u32,
-    cap: f64,
-    pages: &[Kinked],
-    promised: f64,
-) -> crate::error::Result<HostPrice> {
-    let lowest = pages.iter().map(|page| page.mass * page.low).collect::<Sum>().value();
+fn settle_one<R: Rule>(rule: R, host: u32, cap: f64, pages: &Listed<'_>) -> crate::error::Result<HostPrice> {
+    let (lowest, promised) = pages.promised();
     if let Some(price) = all_is_promised(host, cap, promised, lowest)? {
         return Ok(price);
     }
-    let start = start(rule, cap, pages);
-    let blend = if pages.len() > MANY {
-        let (base, blend) =
-            spend_by(rule, cap, start, false, |window| Ok::<_, Error>(Gathered::of_list(pages, rule, window)))?;
-        blend.times(base)
-    } else {
-        Blend::spending(cap, start, |price| spending_of(pages, rule, price))
-    };
+    let blend = pages.price(rule, cap);
     // Where minimum periods allow no more, less than the cap.
-    let spent = if blend.price > 0.0 { cap } else { spending_of(pages, rule, blend.near()).0 };
+    let spent = if blend.price > 0.0 { cap } else { pages.spending(rule, blend.near()).0 };
     Ok(HostPrice { blend, floor_share: 1.0, spent, promised: lowest })
 }
 

@@ -200,6 +200,7 @@ impl<'a> Solution<'a> {
 
     /// The same where hosts may have prices of their own: without other bounds a page answers to the higher of the two.
     fn capped_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
+        let prices = self.bounds.hosts.prices_above(self.price());
         let mut ys = [0.0; BLOCK];
         let mut spent = 0.0;
         for (i, out) in out.chunks_mut(BLOCK).enumerate() {
@@ -209,12 +210,12 @@ impl<'a> Solution<'a> {
                 continue;
             }
             for (i, out) in out.iter_mut().enumerate() {
-                *out = match self.bounds.hosts.price_or(block.host_of(i), self.price()) {
-                    Some(price) => {
-                        let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
-                        scale * rule.answer(price * ys[i], Shape::Exponential)
-                    }
-                    None => self.frequency(rule, &block.one(i)),
+                let price = prices[self.bounds.hosts.slot(block.host_of(i))];
+                let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
+                *out = if price < f64::INFINITY {
+                    scale * rule.answer(price * ys[i], Shape::Exponential)
+                } else {
+                    self.frequency(rule, &block.one(i))
                 };
                 spent += *out;
             }

@@ -438,21 +438,6 @@ impl<'a> Listed<'a> {
         free.chain(self.bound.iter().map(|pages| pages.len())).sum()
     }
 
-    /// What they spend at a price. Long lists are summed in parallel, chunk by chunk.
-    fn spent<R: Rule>(&self, rule: R, price: f64) -> f64 {
-        let of_free = |pages: &&[Free]| {
-            pages.iter().map(|page| page.mass * rule.answer(price * page.y, Shape::Exponential)).sum::<f64>()
-        };
-        let of_bound =
-            |pages: &&[(Kinked, f64)]| pages.iter().map(|(page, _)| page.spending(rule, price).0).sum::<f64>();
-        let parts: Vec<f64> = if self.len() < LONG {
-            self.free.iter().map(of_free).chain(self.bound.iter().map(of_bound)).collect()
-        } else {
-            self.free.par_iter().map(of_free).chain(self.bound.par_iter().map(of_bound)).collect()
-        };
-        parts.into_iter().collect::<Sum>().value()
-    }
-
     /// What they spend at a price, and how much less of it per ln price. Long lists are summed in parallel, chunk by chunk.
     fn spending<R: Rule>(&self, rule: R, price: f64) -> (f64, f64) {
         let of_free = |pages: &&[Free]| {
@@ -480,35 +465,25 @@ impl<'a> Listed<'a> {
 
     /// The price at which they spend a cap.
     ///
-    /// Some of many pages tell the price to some thousandths, and how spending falls there. Then each round over all of them
-    /// gives two more digits at first and doubles them after that; what that does not settle is solved to the last place.
+    /// Some of many pages tell the price to some hundredths, more of them to thousandths, and from there Newton's steps over all
+    /// pages need three rounds; what they do not settle is solved to the last place.
     fn price<R: Rule>(&self, rule: R, cap: f64) -> Blend {
         let step = self.len() / SOME;
         if step < 2 {
             let all = self.every(1);
             return Blend::spending(cap, start(rule, cap, &all), |price| self.spending(rule, price));
         }
+        let share = |some: &[Kinked]| cap * some.len() as f64 / self.len() as f64;
         let some = self.every(step);
-        let mut price = guess(rule, cap * some.len() as f64 / self.len() as f64, &some);
-        let (spent, fall) = spending_of(&some, rule, price);
-        let mut elasticity = fall / spent;
-        let mut before: Option<(f64, f64)> = None;
-        for _ in 0..6 {
-            let gap = (self.spent(rule, price) / cap).ln();
-            if gap.abs() < 1e-11 {
-                return Blend::at(price);
-            }
-            if let Some((old_price, old_gap)) = before {
-                elasticity = (old_gap - gap) / (price / old_price).ln();
-            }
-            before = Some((price, gap));
-            let step = gap / elasticity;
-            if !step.is_finite() || step.abs() > 1.0 {
-                break;
-            }
-            price *= step.exp();
+        let mut price = guess(rule, share(&some), &some);
+        if step > 16 {
+            let more = self.every(16);
+            price = newton(share(&more), price, 2, |price| spending_of(&more, rule, price)).unwrap_or_else(|near| near);
         }
-        Blend::spending(cap, price, |price| self.spending(rule, price))
+        match newton(cap, price, 6, |price| self.spending(rule, price)) {
+            Ok(price) => Blend::at(price),
+            Err(price) => Blend::spending(cap, price, |price| self.spending(rule, price)),
+        }
     }
 
     /// Every so many pages.
@@ -519,6 +494,24 @@ impl<'a> Listed<'a> {
         let bound = self.bound.iter().flat_map(|pages| pages.iter()).step_by(step).map(|(page, _)| *page);
         free.chain(bound).collect()
     }
+}
+
+/// The price at which a budget is spent, but for 1e-10 of it, by so many of Newton's steps; else the last one tried.
+fn newton(budget: f64, start: f64, steps: u32, spending: impl Fn(f64) -> (f64, f64)) -> Result<f64, f64> {
+    let mut price = start;
+    for _ in 0..steps {
+        let (spent, fall) = spending(price);
+        let gap = (spent / budget).ln();
+        if gap.abs() < 1e-10 {
+            return Ok(price);
+        }
+        let step = gap * spent / fall;
+        if !step.is_finite() || step.abs() > 1.0 {
+            break;
+        }
+        price *= step.exp();
+    }
+    Err(price)
 }
 
 fn plus(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {

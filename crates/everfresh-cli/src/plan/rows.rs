@@ -18,6 +18,8 @@ use crate::output;
 use crate::progress::ProgressLine;
 use crate::table::{self, Batch, Encoded, Encoder};
 
+const DAY: f64 = Unit::Day.seconds();
+
 /// What a scan that applies a plan gives.
 pub(super) struct Applied {
     pub tally: Tally,
@@ -167,7 +169,8 @@ impl Work<'_> {
         let mut cloud = Cloud::default();
         let mut shown = Vec::new();
         let wants_table = self.encoder.is_some() || self.json;
-        let mut made = Made::with_room(if wants_table { batch.rows } else { 0 });
+        let price_unit = DAY.powi(self.plans.chosen.terms().objective.time_power());
+        let mut made = Made::with_room(if wants_table { batch.rows } else { 0 }, price_unit);
         let tally = self.plans.chosen.answers(columns, |i, answer| {
             if wants_table {
                 made.push(&answer);
@@ -191,8 +194,7 @@ impl Work<'_> {
         let others = self.plans.to_sum().map(|other| other.tally(columns)).collect();
         let (mut encoded, mut json) = (None, None);
         if wants_table {
-            let price_days = Unit::Day.seconds().powi(self.plans.chosen.terms().objective.time_power());
-            let rows = made.batch(&self.schema, batch, columns.count.filter(|_| self.with_counts), price_days)?;
+            let rows = made.batch(&self.schema, batch, columns.count.filter(|_| self.with_counts))?;
             json = self.json.then(|| table::json_objects(&rows)).transpose()?;
             encoded = self.encoder.as_ref().map(|encoder| encoder.encode(&rows)).transpose()?;
         }
@@ -216,7 +218,10 @@ impl Shown {
 
 /// The columns that the plan adds to a batch.
 struct Made {
+    /// What a day is to prices: they may be squared times.
+    price_unit: f64,
     frequency: Vec<f64>,
+    period: Vec<f64>,
     price: Vec<f64>,
     freshness: Vec<f64>,
     age: Vec<f64>,
@@ -224,10 +229,12 @@ struct Made {
 }
 
 impl Made {
-    fn with_room(rows: usize) -> Made {
+    fn with_room(rows: usize, price_unit: f64) -> Made {
         let column = || Vec::with_capacity(rows);
         Made {
+            price_unit,
             frequency: column(),
+            period: column(),
             price: column(),
             freshness: column(),
             age: column(),
@@ -237,35 +244,22 @@ impl Made {
 
     #[inline]
     fn push(&mut self, answer: &Answer) {
-        self.frequency.push(answer.frequency);
-        self.price.push(answer.price);
+        let per_day = answer.frequency * DAY;
+        self.frequency.push(per_day);
+        self.period.push(per_day.recip());
+        self.price.push(answer.price / self.price_unit);
         self.freshness.push(answer.freshness);
-        self.age.push(answer.age);
+        self.age.push(answer.age / DAY);
         self.reason.push(code(answer.reason));
     }
 
-    fn batch(self, schema: &SchemaRef, batch: &Batch, counts: Option<&[f64]>, price_unit: f64) -> Result<RecordBatch> {
-        const DAY: f64 = 86_400.0;
+    fn batch(self, schema: &SchemaRef, batch: &Batch, counts: Option<&[f64]>) -> Result<RecordBatch> {
         let column = |values: Vec<f64>| -> ArrayRef { Arc::new(Float64Array::from(values)) };
-        let per = |mut values: Vec<f64>, unit: f64| {
-            for value in &mut values {
-                *value /= unit;
-            }
-            column(values)
-        };
-        let period = self.frequency.iter().map(|frequency| (frequency * DAY).recip()).collect();
-        let frequency = self.frequency.iter().map(|frequency| frequency * DAY).collect();
         let words = Arc::new(StringArray::from(REASONS.to_vec()));
         let reasons = DictionaryArray::<UInt8Type>::try_new(UInt8Array::from(self.reason), words)?;
         let mut columns: Vec<ArrayRef> = vec![Arc::clone(batch.key.as_ref().context("no names were read")?)];
         columns.extend(counts.map(|counts| column(counts.to_vec())));
-        columns.extend([
-            column(frequency),
-            column(period),
-            per(self.price, price_unit),
-            column(self.freshness),
-            per(self.age, DAY),
-        ]);
+        columns.extend([self.frequency, self.period, self.price, self.freshness, self.age].map(column));
         columns.push(Arc::new(reasons));
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }

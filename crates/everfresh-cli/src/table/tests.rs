@@ -544,3 +544,43 @@ fn curves_and_shapes_are_read_together() {
     parquet(&path, &batch(table), 10, Compression::UNCOMPRESSED);
     assert_eq!(read().unwrap()[0].1, [None, None]);
 }
+
+/// Columns of few values, which are not encoded by the library, are what it reads: odd numbers of rows, one row, all codes.
+#[test]
+fn columns_of_few_values_come_back() {
+    use arrow_array::UInt8Array;
+    use arrow_array::types::{Float64Type, UInt8Type};
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("out.parquet");
+    for rows in [1, 7, 8, 9, 1000, 70_001] {
+        for words in [1, 2, 9, 16, 17] {
+            let names: Vec<String> = (0..words).map(|word| "x".repeat(word)).collect();
+            let key = |row: usize| u8::try_from(row * row % words).unwrap();
+            let codes = UInt8Array::from_iter_values((0..rows).map(key));
+            let coded = DictionaryArray::<UInt8Type>::new(codes, Arc::new(StringArray::from(names)));
+            let schema = Schema::new(vec![
+                Field::new("page", DataType::Int64, false),
+                Field::new("price", DataType::Float64, false),
+                Field::new("reason", coded.data_type().clone(), false),
+            ]);
+            let columns: Vec<ArrayRef> = vec![
+                Arc::new(Int64Array::from_iter_values((0i64..).take(rows))),
+                Arc::new(Float64Array::from(vec![0.1; rows])),
+                Arc::new(coded),
+            ];
+            write(&path, &RecordBatch::try_new(Arc::new(schema), columns).unwrap());
+            let builder = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&path).unwrap()).unwrap();
+            let mut next = 0;
+            for batch in builder.build().unwrap() {
+                let batch = batch.unwrap();
+                assert!(batch.column(1).as_primitive::<Float64Type>().values().iter().all(|price| *price == 0.1));
+                for_each_text(batch.column(2), |text| {
+                    assert_eq!(text.len(), usize::from(key(next)));
+                    next += 1;
+                });
+            }
+            assert_eq!(next, rows);
+        }
+    }
+}

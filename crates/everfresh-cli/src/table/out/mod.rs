@@ -1,6 +1,7 @@
 //! Writing a table batch by batch: encoded in the workers, put into the file in order, and there only when whole.
 
 mod arrow_out;
+mod coded;
 mod parquet_out;
 mod text_out;
 
@@ -12,7 +13,6 @@ use anyhow::{Result, bail};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{ArrowError, SchemaRef};
-use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::interrupt;
@@ -60,7 +60,7 @@ pub(crate) struct Encoded {
 
 enum Form {
     Text(Vec<u8>),
-    Parquet(Vec<ArrowColumnChunk>),
+    Parquet(Vec<parquet_out::Chunk>),
     Arrow(RecordBatch),
 }
 

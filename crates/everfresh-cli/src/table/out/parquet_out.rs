@@ -5,8 +5,6 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -15,9 +13,10 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::ColumnPath;
+use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
 use super::super::cells;
+use super::coded::Coded;
 
 /// A column has few values if so many rows, spread over it, have so few.
 const LOOKED_AT: usize = 512;
@@ -27,6 +26,13 @@ const FEW: usize = 64;
 pub(crate) struct Factories {
     plain: ArrowRowGroupWriterFactory,
     few: ArrowRowGroupWriterFactory,
+    columns: Vec<ColumnDescPtr>,
+}
+
+/// A column of a row group: encoded by the library, or here.
+pub(super) enum Chunk {
+    Arrow(ArrowColumnChunk),
+    Coded(Coded),
 }
 
 /// Begins a file.
@@ -39,7 +45,8 @@ pub(super) fn create<W: Write + Send>(
     // A factory takes its properties from a writer; this one writes nothing.
     let (_, few) = ArrowWriter::try_new(std::io::sink(), Arc::clone(schema), Some(properties(schema, true)?))?
         .into_serialized_writer()?;
-    Ok((writer, Factories { plain, few }))
+    let columns = writer.schema_descr().columns().to_vec();
+    Ok((writer, Factories { plain, few, columns }))
 }
 
 fn properties(schema: &Schema, dictionary: bool) -> ParquetResult<WriterProperties> {
@@ -72,32 +79,33 @@ fn properties(schema: &Schema, dictionary: bool) -> ParquetResult<WriterProperti
 
 impl Factories {
     /// The columns of a row group.
-    pub(super) fn encode(&self, batch: &RecordBatch) -> Result<Vec<ArrowColumnChunk>> {
+    pub(super) fn encode(&self, batch: &RecordBatch) -> Result<Vec<Chunk>> {
         // The number of a row group matters to encryption only.
         let (plain, few) = (self.plain.create_column_writers(0)?, self.few.create_column_writers(0)?);
         let schema = batch.schema();
         let mut chunks = Vec::with_capacity(plain.len());
         let mut writers = plain.into_iter().zip(few);
         for (field, array) in schema.fields().iter().zip(batch.columns()) {
+            if let Some(coded) = Coded::of(array, &self.columns[chunks.len()])? {
+                chunks.push(Chunk::Coded(coded));
+                writers.next();
+                continue;
+            }
             let has_few = has_few_values(array);
             for leaf in compute_leaves(field, array)? {
                 let Some((plain, few)) = writers.next() else { break };
                 let mut writer = if has_few { few } else { plain };
                 writer.write(&leaf)?;
-                chunks.push(writer.close()?);
+                chunks.push(Chunk::Arrow(writer.close()?));
             }
         }
         Ok(chunks)
     }
 }
 
-/// Is a dictionary of the values worth it? For text if there are few, for numbers if there is one.
+/// Is a dictionary of the texts worth it?
 fn has_few_values(array: &ArrayRef) -> bool {
     let rows = array.len();
-    if let Some(floats) = array.as_primitive_opt::<Float64Type>() {
-        let values = floats.values();
-        return values.first().is_some_and(|first| values.iter().all(|value| value.to_bits() == first.to_bits()));
-    }
     if !matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
         return false;
     }
@@ -107,13 +115,16 @@ fn has_few_values(array: &ArrayRef) -> bool {
 }
 
 /// Puts a row group into the file.
-pub(super) fn append<W: Write + Send>(
-    writer: &mut SerializedFileWriter<W>,
-    chunks: Vec<ArrowColumnChunk>,
-) -> ParquetResult<()> {
+pub(super) fn append<W: Write + Send>(writer: &mut SerializedFileWriter<W>, chunks: Vec<Chunk>) -> ParquetResult<()> {
     let mut group = writer.next_row_group()?;
     for chunk in chunks {
-        chunk.append_to_row_group(&mut group)?;
+        match chunk {
+            Chunk::Arrow(chunk) => chunk.append_to_row_group(&mut group)?,
+            Chunk::Coded(coded) => {
+                let (bytes, close) = coded.into_parts();
+                group.append_column(&bytes, close)?;
+            }
+        }
     }
     group.close()?;
     Ok(())

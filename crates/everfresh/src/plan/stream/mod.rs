@@ -28,6 +28,7 @@ mod tally;
 pub use columns::{BadPage, Columns, Pages};
 pub use outlook::{Outlook, Point};
 pub use spread::Spread;
+use tally::Part;
 pub use tally::Tally;
 
 use super::{Reason, Terms};
@@ -41,6 +42,9 @@ use gather::{Bounds, Gathered, Kinked, Window};
 use hosts::Hosts;
 use rule::{Rule, with_rule};
 use std::ops::Bound;
+
+/// Pages that are answered together: their frequencies stay in the cache.
+const STRETCH: usize = 1 << 12;
 
 /// What limits a plan besides its budget.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,6 +64,8 @@ pub struct Solution<'a> {
     /// The price is `base` times what is blended: so the last places are those that were solved for.
     base: f64,
     blend: Blend,
+    /// The prices that pages without bounds answer to, by host.
+    host_prices: Vec<f64>,
 }
 
 /// What a plan says of one page.
@@ -132,12 +138,17 @@ impl<'a> Solution<'a> {
             let optimum = Solution::of(pages, Terms { allocation: Optimal, ..terms }, limits)?;
             let spent = optimum.spending(pages)?;
             if spent == 0.0 {
-                return Ok(Solution { terms, bounds: Bounds::new(limits), base: 1.0, blend: Blend::at(f64::INFINITY) });
+                return Ok(Solution::new(terms, Bounds::new(limits), 1.0, Blend::at(f64::INFINITY)));
             }
             terms.price = super::Price::for_budget(spent, crate::units::Unit::Second)?;
         }
         let (bounds, base, blend) = with_rule!(terms, |rule| solve(pages, rule, terms, limits))?;
-        Ok(Solution { terms, bounds, base, blend })
+        Ok(Solution::new(terms, bounds, base, blend))
+    }
+
+    fn new(terms: Terms, bounds: Bounds<'a>, base: f64, blend: Blend) -> Self {
+        let host_prices = bounds.hosts.prices_above(base * blend.price);
+        Solution { terms, bounds, base, blend, host_prices }
     }
 
     /// The terms on which it was made.
@@ -200,7 +211,6 @@ impl<'a> Solution<'a> {
 
     /// The same where hosts may have prices of their own: without other bounds a page answers to the higher of the two.
     fn capped_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
-        let prices = self.bounds.hosts.prices_above(self.price());
         let mut ys = [0.0; BLOCK];
         let mut spent = 0.0;
         for (i, out) in out.chunks_mut(BLOCK).enumerate() {
@@ -210,7 +220,7 @@ impl<'a> Solution<'a> {
                 continue;
             }
             for (i, out) in out.iter_mut().enumerate() {
-                let price = prices[self.bounds.hosts.slot(block.host_of(i))];
+                let price = self.host_prices[self.bounds.hosts.slot(block.host_of(i))];
                 let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
                 *out = if price < f64::INFINITY {
                     scale * rule.answer(price * ys[i], Shape::Exponential)
@@ -235,26 +245,33 @@ impl<'a> Solution<'a> {
 
     /// Calls `each` with what the plan says of every page, all legal, and sums it up.
     pub fn answers(&self, columns: Columns<'_>, mut each: impl FnMut(usize, Answer)) -> Tally {
-        with_rule!(self.terms, |rule| {
-            let mut tally = Tally::default();
-            for i in 0..columns.len() {
-                let page = columns.one(i);
-                let answer = self.answer(rule, &page, &mut tally);
-                tally.count(&page, answer.frequency, answer.reason);
-                each(i, answer);
+        with_rule!(self.terms, |rule| self.fold(columns, |i, page, frequency, part| {
+            let answer = self.answer(rule, page, frequency, part);
+            part.count(page, frequency, answer.reason);
+            each(i, answer);
+        }))
+    }
+
+    /// Calls `each` with every page and its frequency, and sums up what it tells.
+    fn fold(&self, columns: Columns<'_>, mut each: impl FnMut(usize, &One, f64, &mut Part)) -> Tally {
+        let mut tally = Tally::default();
+        let mut frequencies = vec![0.0; columns.len().min(STRETCH)];
+        for start in (0..columns.len()).step_by(STRETCH) {
+            let some = columns.part(start, columns.len().min(start + STRETCH));
+            self.frequencies(some, &mut frequencies);
+            let mut part = Part::default();
+            for i in 0..some.len() {
+                each(start + i, &some.one(i), frequencies[i], &mut part);
             }
-            tally
-        })
+            tally.add(&part);
+        }
+        tally
     }
 
     /// What the plan sums to over some pages, all legal, without the reasons.
     pub fn tally(&self, columns: Columns<'_>) -> Tally {
-        with_rule!(self.terms, |rule| {
-            let mut tally = Tally::default();
-            for page in (0..columns.len()).map(|i| columns.one(i)) {
-                tally.add(self.terms.order, self.has_harmonic(), &page, self.frequency(rule, &page));
-            }
-            tally
+        self.fold(columns, |_, page, frequency, part| {
+            part.add(self.terms.order, self.has_harmonic(), page, frequency);
         })
     }
 
@@ -274,11 +291,10 @@ impl<'a> Solution<'a> {
     }
 
     #[inline(always)]
-    fn answer<R: Rule>(&self, rule: R, page: &One, tally: &mut Tally) -> Answer {
-        let frequency = self.frequency(rule, page);
+    fn answer<R: Rule>(&self, rule: R, page: &One, frequency: f64, part: &mut Part) -> Answer {
         let host = self.bounds.hosts.price(page.host).map(|host| host.blend.price);
         let capped = host.filter(|price| self.is_capped(*price));
-        let (freshness, age) = tally.add(self.terms.order, self.has_harmonic(), page, frequency);
+        let (freshness, age) = part.add(self.terms.order, self.has_harmonic(), page, frequency);
         let reason = self.reason(rule, page, frequency, capped.is_some());
         Answer { frequency, price: capped.unwrap_or(self.price()), freshness, age, reason }
     }

@@ -25,15 +25,30 @@ pub struct Tally {
     harmonic: Sum,
 }
 
-impl Tally {
+/// The same of a few thousand pages at most: plain sums, which lose nothing that counts over so few.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Part {
+    pages: f64,
+    given_up: f64,
+    static_pages: f64,
+    visits: f64,
+    spending: f64,
+    weight: f64,
+    fresh: f64,
+    kept_weight: f64,
+    kept_age: f64,
+    harmonic: f64,
+}
+
+impl Part {
     /// Counts a page, and returns its freshness and its age in seconds.
     #[inline(always)]
     pub(super) fn add(&mut self, order: Order, with_harmonic: bool, page: &One, frequency: f64) -> (f64, f64) {
         let weight = page.count * page.weight;
         self.pages += page.count;
-        self.visits.add(page.count * frequency);
-        self.spending.add(page.count * page.cost * frequency);
-        self.weight.add(weight);
+        self.visits += page.count * frequency;
+        self.spending += page.count * page.cost * frequency;
+        self.weight += weight;
         let (freshness, age) = if page.rate == 0.0 {
             (1.0, 0.0)
         } else if frequency == 0.0 {
@@ -46,14 +61,14 @@ impl Tally {
             };
             (freshness, age_in_periods / frequency)
         };
-        self.fresh.add(weight * freshness);
+        self.fresh += weight * freshness;
         if age < f64::INFINITY {
-            self.kept_weight.add(weight);
-            self.kept_age.add(weight * age);
+            self.kept_weight += weight;
+            self.kept_age += weight * age;
         }
         // A page without weight counts for nothing, not even where its penalty is infinite.
         if with_harmonic && page.rate > 0.0 && weight > 0.0 {
-            self.harmonic.add(weight * order.harmonic(page.rate / frequency));
+            self.harmonic += weight * order.harmonic(page.rate / frequency);
         }
         (freshness, age)
     }
@@ -62,6 +77,26 @@ impl Tally {
         let is_left = frequency == 0.0 && matches!(reason, Reason::TooExpensive { .. } | Reason::AtHostCap);
         self.given_up += if is_left { page.count } else { 0.0 };
         self.static_pages += if page.rate == 0.0 { page.count } else { 0.0 };
+    }
+}
+
+impl Tally {
+    /// Adds a part.
+    pub(super) fn add(&mut self, part: &Part) {
+        self.pages += part.pages;
+        self.given_up += part.given_up;
+        self.static_pages += part.static_pages;
+        for (sum, part) in [
+            (&mut self.visits, part.visits),
+            (&mut self.spending, part.spending),
+            (&mut self.weight, part.weight),
+            (&mut self.fresh, part.fresh),
+            (&mut self.kept_weight, part.kept_weight),
+            (&mut self.kept_age, part.kept_age),
+            (&mut self.harmonic, part.harmonic),
+        ] {
+            sum.add(part);
+        }
     }
 
     /// Adds what another part of the pages sums to.

@@ -260,8 +260,8 @@ impl<'a> Solution<'a> {
             let some = columns.part(start, columns.len().min(start + STRETCH));
             self.frequencies(some, &mut frequencies);
             let mut part = Part::default();
-            for i in 0..some.len() {
-                each(start + i, &some.one(i), frequencies[i], &mut part);
+            for (i, frequency) in frequencies[..some.len()].iter().enumerate() {
+                each(start + i, &some.one(i), *frequency, &mut part);
             }
             tally.add(&part);
         }

@@ -440,6 +440,10 @@ fn bad_columns_are_refused() {
     assert!(refused(strange, &capped, 2.0).contains("host 7, counted from 0, has no cap: there are 1"));
     let floor = Limits { floor: 1.5, ..Limits::default() };
     assert_eq!(refused(Columns::new(&[1.0]), &floor, 1.0), "floor must be between 0 and 1, got 1.5");
+    // A price, which needs no search, has its pages checked too.
+    let given = Terms::new(Price::given(1.0, Unit::Second).unwrap());
+    let refused = plan(bounds, given, &none, &mut [0.0]).unwrap_err().to_string();
+    assert!(refused.starts_with("page 0, counted from 0: minimum period must not exceed"), "{refused}");
     // Nothing to visit is no error.
     let mut out = [1.0];
     let outcome = plan(Columns::new(&[0.0]), terms(Objective::Age, 1.0), &none, &mut out).unwrap();

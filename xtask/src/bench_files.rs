@@ -218,3 +218,20 @@ fn disk_bound(input: &Path, mut left: u64, copy: &Path) -> Result<f64> {
     std::fs::remove_file(copy)?;
     Ok(seconds)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bound runs on a table of a few pages, which stand for the result too.
+    #[test]
+    fn the_library_alone_is_measured() {
+        let folder = crate::root().join("target/bench");
+        std::fs::create_dir_all(&folder).unwrap();
+        let (input, copy) = (folder.join("tiny.parquet"), folder.join("tiny-copy.parquet"));
+        write_input(&input, 3000).unwrap();
+        assert!(library_bound(&input, &input, &copy, 7000).unwrap() > 0.0);
+        assert!(!copy.exists());
+        std::fs::remove_file(input).unwrap();
+    }
+}

@@ -135,7 +135,7 @@ impl DivergenceCurve for Lomax {
         let Lomax { alpha, beta } = *self;
         // Near α = 1 and for small r it cancels: then by the utility itself.
         let r = (2.0 * utility * alpha / beta).sqrt();
-        if r * (1.0 - alpha.recip()).abs() < 1e-3 {
+        if r * (1.0 - alpha.recip()).abs() < 0.1 {
             return period_by_utility(self, utility, r * beta / alpha);
         }
         let target = (utility / beta * (1.0 - alpha)).ln_1p().abs();

@@ -300,6 +300,7 @@ pub(crate) fn calibration(dots: &[Dot]) -> Result<String> {
     picture(|area| {
         let mut chart = ChartBuilder::on(area)
             .margin(16)
+            .margin_right(40)
             .x_label_area_size(44)
             .y_label_area_size(64)
             .build_cartesian_2d(0.0..1.0, 0.0..1.0)?;

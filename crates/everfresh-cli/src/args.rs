@@ -690,8 +690,10 @@ Examples:
   everfresh simulate --world trace:data/terms --objective content --hold-peers --json
 
 Policies:
-  told the truth  uniform, proportional, optimal, optimal-age, optimal-harmonic
-  learning        posterior, harmonic, content: from their own visits only
+  told the truth  uniform, proportional, optimal, optimal-age, optimal-harmonic; of content
+                  fs-s, hs-s (mean curves) and fs-d, hs-d (changes as they happen: OP08)
+  learning        posterior, harmonic, content: from their own visits only; curve-fitting,
+                  bound-based, cgm: the same, as OP08 has them
   other crawlers  nutch, nutch-adaptive, stormcrawler, news-crawl, heritrix, changedetection,
                   miniflux: with their defaults, at the load they choose
 
@@ -747,6 +749,15 @@ pub(crate) struct SimulateArgs {
     /// The share of visits that fail
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub failures: Option<f64>,
+    /// How long a visit takes on average
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub latency: Option<Period>,
+    /// Over how many hosts the pages of a synthetic world are spread; those of a trace are its folders
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub hosts: u32,
+    /// The most visits that a host allows
+    #[arg(long, value_name = "N/TIME", value_parser = cap)]
+    pub host_cap: Option<f64>,
     /// The seed: the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

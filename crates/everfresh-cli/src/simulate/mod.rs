@@ -23,7 +23,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<()> {
     }
     let entrants = entrants(&args.policies)?;
     let (mut world, duration_s) = world(args)?;
-    world.failures = args.failures.unwrap_or(0.0);
+    weather(args, &mut world);
     let contest = contest(args, &world, duration_s)?;
     let line = ShareLine::new();
     let standings = Runner { line: &line, of: 0.7, from: 0.0 }.compare(&contest, &entrants)?;
@@ -81,6 +81,21 @@ fn world(args: &SimulateArgs) -> Result<(World, f64)> {
             };
             Ok((world, duration_s))
         }
+    }
+}
+
+/// What befalls visits: failures, time that they take, limits of hosts.
+fn weather(args: &SimulateArgs, world: &mut World) {
+    world.failures = args.failures.unwrap_or(0.0);
+    world.latency_s = args.latency.map_or(0.0, Period::seconds);
+    if matches!(args.world, WorldArg::Rates(_)) {
+        for (page, number) in world.pages.iter_mut().zip(0u32..) {
+            page.host = number % args.hosts;
+        }
+    }
+    if let Some(cap) = args.host_cap {
+        let hosts = world.pages.iter().map(|page| page.host as usize + 1).max().unwrap_or(0);
+        world.host_caps = vec![cap; hosts];
     }
 }
 

@@ -242,10 +242,11 @@ Examples:
   everfresh compare crawl/ --time-column fetched --digest-column sha1 --policies all
   everfresh compare visits.csv --eagerness 0.9 --json
 
-Tables are those of `everfresh estimate`. What happened between two visits nobody saw: a change that
-the second found is placed between them by --eagerness (OP08 appendix B), unless the source dates it;
-changes that were undone or followed by another before a visit are not there. Each page counts from
-its first visit to its last. Of more than 5000 pages as many are drawn evenly.
+Tables are those of `everfresh estimate`. What happened between two visits nobody saw: where the
+second found a change, changes are drawn as those of a page that changes at random as often as is
+likeliest for it, or one is placed by --eagerness (OP08 appendix B); one that the source dates
+happened then. Each page counts from its first visit to its last. Of more than 5000 pages some are
+drawn evenly.
 
 Your own visits stand first. All others make as many, and learn only from their own.";
 
@@ -257,9 +258,10 @@ pub(crate) struct CompareArgs {
     /// The policies to compare with, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "uniform,optimal,posterior")]
     pub policies: Vec<String>,
-    /// When a change that a visit found happened: 1 right after the visit before, 0 right before this one
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = part)]
-    pub eagerness: f64,
+    /// When a change that a visit found happened: 1 right after the visit before, 0 right before this one [default: as on a
+    /// page that changes at random, as often as is likeliest, unseen changes too]
+    #[arg(long, value_name = "SHARE", value_parser = part)]
+    pub eagerness: Option<f64>,
     /// The seed: the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -710,12 +712,12 @@ pub(crate) struct SimulateArgs {
     /// How rates differ between pages (constant, gamma, lognormal, log-uniform, five-classes), or `trace:DIR`
     #[arg(long, value_name = "WORLD", default_value = "lognormal")]
     pub world: WorldArg,
-    /// How pages of a synthetic world change
-    #[arg(long, value_enum, default_value_t = HabitArg::Poisson)]
-    pub habit: HabitArg,
-    /// How weights differ between pages of a synthetic world
-    #[arg(long, value_enum, default_value_t = WeightsArg::Uniform)]
-    pub weights: WeightsArg,
+    /// How pages of a synthetic world change [default: poisson]
+    #[arg(long, value_enum)]
+    pub habit: Option<HabitArg>,
+    /// How weights differ between pages of a synthetic world [default: uniform]
+    #[arg(long, value_enum)]
+    pub weights: Option<WeightsArg>,
     /// How many pages a synthetic world has; of a trace, at most so many, evenly drawn [default: 2000, a trace all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub pages: Option<u64>,
@@ -725,9 +727,9 @@ pub(crate) struct SimulateArgs {
     /// The policies to compare, or `all`
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
     pub policies: Vec<String>,
-    /// How long a synthetic world lasts
-    #[arg(long, value_name = "N", default_value_t = 365.0, value_parser = positive)]
-    pub days: f64,
+    /// How long a synthetic world lasts [default: 365]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    pub days: Option<f64>,
     /// The time at the start that does not count, in which policies learn
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub warmup: Option<Period>,

@@ -346,10 +346,14 @@ pub(crate) fn check_ending(path: &Path) -> Result<()> {
 
 /// Is this the name of a page?
 pub(crate) fn check_page(path: &Path, flag: &str) -> Result<()> {
-    if path.extension().is_some_and(|ending| ending == "html") {
-        return Ok(());
+    if path.extension().is_none_or(|ending| ending != "html") {
+        bail!("{flag} `{}`: the ending must be .html", path.display());
     }
-    bail!("{flag} `{}`: the ending must be .html", path.display())
+    // Better now than after a long run.
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) if !folder.is_dir() => bail!("{flag} `{}`: there is no such directory", path.display()),
+        _ => Ok(()),
+    }
 }
 
 /// Is it to be a page, not a bare picture?
@@ -383,7 +387,8 @@ fn page(title: &str, sections: &[(String, String)]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>\n:root {{ color-scheme: light dark; font-family: sans-serif }}\n\
          body {{ max-width: 48rem; margin: 2rem auto; padding: 0 1rem }}\n\
-         svg {{ width: 100%; height: auto; border-radius: .5rem }}\npre {{ overflow-x: auto }}\n</style>\n\
+         svg {{ width: 100%; height: auto; border-radius: .5rem }}\npre {{ overflow-x: auto; font-size: .8rem }}\n\
+         @media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}\n</style>\n\
          <h1>{title}</h1>\n{}\n</html>\n",
         sections.join("\n")
     )

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use everfresh::{Order, Unit};
 use everfresh_sim::contest::{Contest, Entrant, Goal, Standing};
-use everfresh_sim::log::{Logged, replayed};
+use everfresh_sim::log::{Between, Logged, replayed};
 use everfresh_sim::{Conditions, Score};
 use serde::Serialize;
 
@@ -15,8 +15,9 @@ use crate::simulate::{Runner, entrants};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let entrants = entrants(&args.policies)?;
-    let seen = estimate::observations(&args.visits)?;
-    let logged = replayed(&seen, args.eagerness).context("no page was visited twice: there is nothing to compare")?;
+    let (pages, seen) = estimate::observations(&args.visits)?;
+    let between = args.eagerness.map_or(Between::Likely(args.seed), Between::Eager);
+    let logged = replayed(&seen, between).context("no page was visited twice: there is nothing to compare")?;
     let budget = logged.own.load();
     let conditions = Conditions {
         duration_s: logged.duration_s,
@@ -32,19 +33,23 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let standings = Runner { line: &line, of: 0.8, from: 0.0 }.compare(&contest, &entrants)?;
     let needs = Runner { line: &line, of: 0.2, from: 0.8 }.visits_for(&contest, logged.own.freshness().mean)?;
     drop(line);
-    let report = Report::new(&logged, &standings, needs);
+    let report = Report::new(pages, &logged, &standings, needs);
     if args.json { output::print_json(&report) } else { output::print(&report.people()) }
 }
+
+/// So often the visits are halved in search of those that suffice.
+const HALVINGS: i32 = 6;
+const FEWEST: f64 = 1.0 / 64.0;
 
 impl Runner<'_> {
     /// The share of the budget with which ours reaches a freshness, down to a 64th; none where it needs more.
     fn visits_for(&self, contest: &Contest<'_>, freshness: f64) -> Result<Option<f64>> {
         let mut above: Option<(f64, f64)> = None;
-        for halvings in 0..=6 {
+        for halvings in 0..=HALVINGS {
             let share = 0.5f64.powi(halvings);
             let conditions = Conditions { budget: contest.conditions.budget * share, ..contest.conditions };
             let fewer = Contest { conditions, seeds: 1, ..*contest };
-            let scores = self.watched(f64::from(halvings) / 7.0, 0.1, "fewer visits", |watch| {
+            let scores = self.watched(f64::from(halvings) / f64::from(HALVINGS + 1), 0.1, "fewer visits", |watch| {
                 fewer.run(Entrant::Posterior, &watch)
             })?;
             let here = scores.iter().map(|score| score.freshness().mean).sum::<f64>() / scores.len() as f64;
@@ -63,9 +68,12 @@ impl Runner<'_> {
 
 #[derive(Serialize)]
 struct Report {
+    /// All pages of the log, and those that were looked at.
+    pages_in_log: usize,
     pages: usize,
     days: f64,
     visits: u64,
+    visits_per_page_per_day: f64,
     freshness: f64,
     age_days: f64,
     /// What ours makes of as many visits, and which share of them gives the same freshness.
@@ -84,7 +92,7 @@ struct Row {
 }
 
 impl Report {
-    fn new(logged: &Logged, standings: &[Standing], needs: Option<f64>) -> Report {
+    fn new(pages_in_log: usize, logged: &Logged, standings: &[Standing], needs: Option<f64>) -> Report {
         let day = Unit::Day.seconds();
         let own: &Score = &logged.own;
         let row = |standing: &Standing| Row {
@@ -96,9 +104,11 @@ impl Report {
         };
         let ours = standings.iter().find(|standing| standing.entrant == Entrant::Posterior);
         Report {
+            pages_in_log,
             pages: logged.world.pages.len(),
             days: logged.duration_s / day,
             visits: own.visits(),
+            visits_per_page_per_day: own.load() * day,
             freshness: own.freshness().mean,
             age_days: own.age_s().mean / day,
             could_be: ours.map(|ours| ours.freshness.mean),
@@ -109,22 +119,22 @@ impl Report {
 
     fn people(&self) -> String {
         let mut grid = Grid::new(&["policy", "visits/page/day", "freshness", "error", "age in days"]);
-        let load = self.visits as f64 / self.pages as f64 / self.days;
         let four = |share: f64| format!("{share:.4}");
         let mut row = |name: &str, load: f64, freshness: f64, error: Option<f64>, age: f64| {
             let error = error.map_or_else(String::new, four);
             grid.row(vec![name.to_owned(), number(load), four(freshness), error, number(age)]);
         };
-        row("your visits", load, self.freshness, None, self.age_days);
+        row("your visits", self.visits_per_page_per_day, self.freshness, None, self.age_days);
         for policy in &self.policies {
             let Row { policy, visits_per_page_per_day, freshness, freshness_error, age_days } = policy;
             row(policy, *visits_per_page_per_day, *freshness, Some(*freshness_error), *age_days);
         }
         let mut text = format!(
-            "{}, {}, {} days\n\n{}",
-            output::count(self.pages as f64, "page"),
+            "{} of {} in the log, {}, {}\n\n{}",
+            self.pages,
+            output::count(self.pages_in_log as f64, "page"),
             output::count(self.visits as f64, "visit"),
-            number(self.days),
+            output::count(self.days, "day"),
             grid.text()
         );
         text.push_str(&self.verdict());
@@ -140,10 +150,10 @@ impl Report {
         } else {
             "; learning while visiting would not have made more of the same visits".to_owned()
         };
-        let needs = self
-            .share_of_visits_needed
-            .filter(|share| *share < 1.0)
-            .map_or_else(String::new, |share| format!("; {:.3} needs {} of them", self.freshness, percent(share)));
+        let needs = self.share_of_visits_needed.filter(|share| *share < 1.0).map_or_else(String::new, |share| {
+            let most = if share <= FEWEST { "at most " } else { "" };
+            format!("; {:.3} needs {most}{} of them", self.freshness, percent(share))
+        });
         format!("{have}{same}{needs}\n")
     }
 }

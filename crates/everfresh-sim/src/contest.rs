@@ -181,7 +181,7 @@ impl Entrant {
     /// The policies of OP08 sections 4 and 5.3, at the price of the conditions.
     fn run_online(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
         let price = Period::of(conditions.price, Unit::Second).ok()?;
-        let step = Period::of(STEP / conditions.budget, Unit::Second).ok()?;
+        let step = Period::of(learning_step_s(conditions), Unit::Second).ok()?;
         match self {
             E::CurveFitting => {
                 let beliefs = Beliefs {
@@ -208,13 +208,22 @@ impl Entrant {
     /// The price at which a policy that is made for one comes to the budget, found on a sample of the world.
     fn calibrated(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<f64> {
         let sample = world.sample(CALIBRATION_PAGES);
+        // Prices beyond these are none that anybody means.
+        let within = |price: f64| price.clamp(1e-3, 1e15);
         let load = |price: f64| {
+            let price = within(price);
             let score = self.run(&sample, &Conditions { price, ..*conditions }, &|_: f64| watch.goes_on(0.0));
             score.map_or(conditions.budget, |score| score.load())
         };
-        let price = price::meeting(conditions.budget, 0.2 / conditions.budget, CALIBRATED, load);
+        let price = within(price::meeting(conditions.budget, 0.2 / conditions.budget, CALIBRATED, load));
         watch.goes_on(0.0).then_some(price)
     }
+}
+
+/// l of the learning phase, in seconds: periods `l n` after the n-th visit, which alone may take at most half the budget.
+fn learning_step_s(conditions: &Conditions) -> f64 {
+    let visits = conditions.budget * conditions.duration_s;
+    (STEP / conditions.budget).max(8.0 / (visits * conditions.budget))
 }
 
 /// How much is remembered of profiles: one of eight fragments and twelve points.
@@ -329,17 +338,15 @@ impl Contest<'_> {
     pub fn frontier(&self, loads: &[f64], watch: &dyn Watch) -> Option<Frontier> {
         let step = self.world.step(FRONTIER_PAGES);
         let world = self.world.sample(FRONTIER_PAGES);
-        let (low, high) = loads.iter().fold((self.conditions.budget, self.conditions.budget), |(low, high), load| {
-            (low.min(*load), high.max(*load))
-        });
         let base = self.conditions.budget;
-        let first = (low / 32.0 / base).log2().floor();
-        let last = (high * 1.01 / base).log2().ceil();
+        let powers = loads.iter().map(|load| (load / base).log2()).filter(|power| power.is_finite());
+        let (low, high) = powers.fold((0.0f64, 0.0f64), |(low, high), power| (low.min(power), high.max(power)));
+        #[expect(clippy::cast_possible_truncation, reason = "clamped")]
+        let (first, last) = ((low - 5.0).floor().max(-30.0) as i32, (high + 0.01).ceil().min(30.0) as i32);
         let mut points = Vec::new();
-        let mut power = first;
-        while power <= last {
-            let conditions = Conditions { budget: base * power.exp2(), ..self.conditions };
-            let share = (power - first) / (last - first + 1.0);
+        for power in first..=last {
+            let conditions = Conditions { budget: base * f64::from(power).exp2(), ..self.conditions };
+            let share = f64::from(power - first) / f64::from(last - first + 1);
             let part = |_: f64| watch.goes_on(share);
             let uniform = E::Uniform.run(&world, &conditions, &part)?;
             let optimum = self.goal.optimum().run(&world, &conditions, &part)?;
@@ -348,8 +355,9 @@ impl Contest<'_> {
                 uniform: self.goal.reached(&uniform).mean,
                 optimum: self.goal.reached(&optimum).mean,
             });
-            power += 1.0;
         }
+        // A load at which nobody was visited places nothing.
+        points.retain(|point| point.load > 0.0 && point.optimum.is_finite());
         Some(Frontier { step, points })
     }
 
@@ -358,8 +366,8 @@ impl Contest<'_> {
         let load = mean(scores.iter().map(Score::load));
         let on_sample = mean(scores.iter().map(|score| self.goal.reached(&score.sample(frontier.step)).mean));
         let (uniform, optimum) = (frontier.at(load, |p| p.uniform), frontier.at(load, |p| p.optimum));
-        // Where uniform is the optimum, to within a part in a thousand, there is no gain to share.
-        let share = ((optimum - uniform).abs() > 1e-3).then(|| (on_sample - uniform) / (optimum - uniform));
+        // Where the optimum gains less than a part in five hundred over uniform, there is none to share.
+        let share = (optimum - uniform > 2e-3).then(|| (on_sample - uniform) / (optimum - uniform));
         Standing {
             entrant,
             load,
@@ -376,6 +384,9 @@ impl Contest<'_> {
 impl Frontier {
     /// The value at a load, straight between points over the logarithm of the load.
     fn at(&self, load: f64, value: impl Fn(&Point) -> f64) -> f64 {
+        if self.points.len() < 2 || load.is_nan() {
+            return f64::NAN;
+        }
         let next = self.points.partition_point(|point| point.load < load).clamp(1, self.points.len() - 1);
         let (a, b) = (&self.points[next - 1], &self.points[next]);
         let share = ((load / a.load).ln() / (b.load / a.load).ln()).clamp(0.0, 1.0);

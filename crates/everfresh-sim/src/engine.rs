@@ -74,7 +74,7 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
         let live = cells.iter().filter(|cell| cell.born_s < to && cell.dies_s > from && !cell.retired).count() as f64;
         let budget = live * conditions.budget;
         if policy.pricing() == Pricing::Steered {
-            let due = (budget + (allowed - spent) / (MAKE_UP * (to - from))).max(0.2 * budget);
+            let due = (budget + behind(allowed - spent, live) / (MAKE_UP * (to - from))).max(0.2 * budget);
             prices.meet(&policy, &cells, due, live, (from, to));
         }
         prices.hold_hosts(&policy, &cells, &hosts, (from, to));
@@ -103,6 +103,13 @@ fn epochs(conditions: &Conditions) -> Vec<f64> {
         ends.dedup();
     }
     ends
+}
+
+/// What is to be made up for. The phases of so many pages alone move a count by about the root of their number, which comes
+/// back by itself: correcting it would only make regular visits irregular.
+fn behind(visits: f64, live: f64) -> f64 {
+    let by_chance = 2.0 * live.sqrt();
+    visits - visits.clamp(-by_chance, by_chance)
 }
 
 /// Often at first, then whenever a tenth more time has passed.
@@ -162,7 +169,8 @@ impl Prices {
             });
             scale * parts.collect::<Vec<f64>>().iter().sum::<f64>()
         };
-        self.price = price::meeting(due, self.price, CLOSE, demand);
+        // Pages that never change want no visit at any price.
+        self.price = price::meeting(due, self.price, CLOSE, demand).clamp(1e-30, 1e30);
     }
 
     /// Slows down the pages of hosts that would get more than their cap.
@@ -319,7 +327,7 @@ impl<P: Policy> Scene<'_, P> {
                 due = self.due(cell, stretch);
             } else if change >= cell.dies_s {
                 // Nobody knows until the next visit, which finds nothing; it is the last.
-                cell.score.visits += u32::from(due.is_finite());
+                cell.score.visits += u32::from(due.is_finite() && !self.world.ends_are_known);
                 cell.retired = true;
                 return;
             } else {

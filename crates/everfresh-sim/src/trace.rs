@@ -86,8 +86,9 @@ fn revisions(file: &Path) -> Result<ByPage, Error> {
             pages.len() - 1
         });
         let rows = &mut pages[place].1;
-        if let Some(last) = rows.revisions.last().filter(|last| last.time_s > time_s) {
-            return Err(format!("time must not go back, got {time} after {} for page `{page}`", last.time_s));
+        let last = rows.revisions.last().map(|last| last.time_s).into_iter().chain(rows.gone_s).fold(0.0, f64::max);
+        if time_s < last {
+            return Err(format!("time must not go back, got {time} after {last} for page `{page}`"));
         }
         if hash == "-" || kind == "d" {
             rows.gone_s = Some(time_s);
@@ -130,6 +131,9 @@ fn build(name: String, rows: ByPage, groups: &HashMap<String, u32>, window: &Win
     let from = window.from_unix.unwrap_or(*middle);
     let last = rows.iter().filter_map(|(_, rows)| rows.revisions.last()).map(|r| r.time_s).fold(from, f64::max);
     let to = window.to_unix.unwrap_or(last);
+    if to > last {
+        return Err(format!("nothing is known after {last}, got a window to {to}"));
+    }
     if from.is_nan() || to.is_nan() || from >= to {
         return Err(format!("the window must end after it starts, got {from} to {to}"));
     }
@@ -163,8 +167,8 @@ fn page(mut rows: Rows, key: u64, group: u32, (from, to): (f64, f64)) -> Option<
 fn number(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
-        .filter(|time: &f64| time.is_finite())
-        .ok_or_else(|| format!("`time_unix` must be a number, got `{text}`"))
+        .filter(|time: &f64| (0.0..=1e11).contains(time))
+        .ok_or_else(|| format!("`time_unix` must be a number between 0 and 1e11, got `{text}`"))
 }
 
 fn hashes(text: &str) -> Result<Vec<u64>, String> {

@@ -71,11 +71,11 @@ fn drifting(args: &EstimateArgs) -> Result<()> {
     Learner { table, model, shards }.finish(args)
 }
 
-/// What the visits of pages saw, with the group of each: of some thousands at most, evenly drawn by name.
-pub(crate) fn observations(args: &VisitArgs) -> Result<Vec<(u32, Vec<Observation>)>> {
+/// What the visits of pages saw, with the group of each: of some thousands at most, evenly drawn by name. And how many pages there are.
+pub(crate) fn observations(args: &VisitArgs) -> Result<(usize, Vec<(u32, Vec<Observation>)>)> {
     let mut learner = Learner::new(args, |_| Alone::<Naive>::new())?;
     let pages = learner.by_name();
-    learner.record(&pages)
+    Ok((pages.len(), learner.record(&pages)?))
 }
 
 /// Now, in whole seconds since 1970.

@@ -50,8 +50,11 @@ pub(crate) fn entrants(names: &[String]) -> Result<Vec<Entrant>> {
 fn world(args: &SimulateArgs) -> Result<(World, f64)> {
     match &args.world {
         WorldArg::Rates(rates) => {
-            let duration_s = args.days * Unit::Day.seconds();
-            let habit = match args.habit {
+            if args.from.is_some() || args.to.is_some() {
+                bail!("--from and --to are for traces: a synthetic world lasts for --days");
+            }
+            let duration_s = args.days.unwrap_or(365.0) * Unit::Day.seconds();
+            let habit = match args.habit.unwrap_or(HabitArg::Poisson) {
                 HabitArg::Poisson => Habit::Poisson,
                 HabitArg::Bursty => Habit::Bursty,
                 HabitArg::Periodic => Habit::Periodic,
@@ -59,7 +62,7 @@ fn world(args: &SimulateArgs) -> Result<(World, f64)> {
                 HabitArg::Mortal => Habit::Mortal,
                 HabitArg::Regions => Habit::Regions,
             };
-            let weights = match args.weights {
+            let weights = match args.weights.unwrap_or(WeightsArg::Uniform) {
                 WeightsArg::Uniform => Weights::Uniform,
                 WeightsArg::Zipf => Weights::Zipf,
                 WeightsArg::ZipfByRate => Weights::ZipfByRate,
@@ -69,6 +72,9 @@ fn world(args: &SimulateArgs) -> Result<(World, f64)> {
             Ok((described.build(), duration_s))
         }
         WorldArg::Trace(folder) => {
+            if args.habit.is_some() || args.weights.is_some() || args.days.is_some() || args.hosts > 1 {
+                bail!("--habit, --weights, --days and --hosts are for synthetic worlds: a trace is as it was recorded");
+            }
             let window = Window {
                 from_unix: args.from.map(f64::from),
                 to_unix: args.to.map(f64::from),
@@ -107,6 +113,9 @@ fn contest<'a>(args: &SimulateArgs, world: &'a World, duration_s: f64) -> Result
     let warmup_s = args.warmup.map_or(0.0, Period::seconds);
     if warmup_s >= duration_s {
         bail!("--warmup must be shorter than the world lasts, {}", Period::of(duration_s, Unit::Second)?);
+    }
+    if budget * duration_s < 0.01 {
+        bail!("--budget must be at least a hundredth of a visit to a page in all, got {}", number(budget * duration_s));
     }
     if budget * duration_s > 1e6 {
         bail!("--budget must be at most a million visits to a page in all, got {}", number(budget * duration_s));

@@ -34,6 +34,8 @@ pub struct World {
     pub failures: f64,
     /// How long a visit takes, on average, in seconds.
     pub latency_s: f64,
+    /// Is the end of a page known, so that no visit is lost to find it out? So it is where only the record of a page ends.
+    pub ends_are_known: bool,
 }
 
 /// A page of a world.
@@ -70,16 +72,17 @@ impl World {
         for (page, number) in pages.iter_mut().zip(0..) {
             page.about.number = number;
         }
-        World { name: name.into(), pages, host_caps: Vec::new(), failures: 0.0, latency_s: 0.0 }
+        World { name: name.into(), pages, host_caps: Vec::new(), failures: 0.0, latency_s: 0.0, ends_are_known: false }
     }
 
     /// Every n-th page of the world, at most `most` of them, which live as they would in the whole.
     #[must_use]
     pub fn sample(&self, most: usize) -> World {
         let pages = self.pages.iter().step_by(self.step(most)).cloned().collect();
-        let World { host_caps, failures, latency_s, .. } = self;
+        let World { host_caps, failures, latency_s, ends_are_known, .. } = self;
+        let (failures, latency_s, ends_are_known) = (*failures, *latency_s, *ends_are_known);
         let whole = World::new(self.name.clone(), pages);
-        World { host_caps: host_caps.clone(), failures: *failures, latency_s: *latency_s, ..whole }
+        World { host_caps: host_caps.clone(), failures, latency_s, ends_are_known, ..whole }
     }
 
     /// The step of [`World::sample`].

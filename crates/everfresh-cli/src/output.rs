@@ -99,8 +99,10 @@ impl Grid {
         self
     }
 
+    /// Adds a row. Names may come from anywhere: what would move the cursor or the colours of a terminal is shown as a mark.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.table.add_row(cells);
+        let tame = |cell: String| cell.replace(char::is_control, "\u{fffd}");
+        self.table.add_row(cells.into_iter().map(tame));
     }
 
     pub(crate) fn text(mut self) -> String {

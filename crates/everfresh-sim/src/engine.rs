@@ -141,19 +141,27 @@ impl Hosts {
     }
 }
 
-/// The price, and by which factor a capped host's periods are stretched beyond it.
+/// The price, and what holds the hosts that have caps.
 struct Prices {
     price: f64,
+    /// Of each host, where it has one: its own price, at which its pages keep to its cap.
+    of_host: Vec<f64>,
+    /// Of each host: by which factor the periods of rules that know no price are stretched.
     stretch: Vec<f64>,
 }
 
 impl Prices {
     fn new(price: f64, hosts: &Hosts) -> Prices {
-        Prices { price, stretch: vec![1.0; hosts.hosts] }
+        Prices { price, of_host: vec![0.0; hosts.hosts], stretch: vec![1.0; hosts.hosts] }
     }
 
     fn stretch(&self, host: u32) -> f64 {
         self.stretch.get(host as usize).copied().unwrap_or(1.0)
+    }
+
+    /// The price of a page on this host, when that of all is `price`.
+    fn on_host(&self, host: u32, price: f64) -> f64 {
+        self.of_host.get(host as usize).map_or(price, |own| own.max(price))
     }
 
     /// Finds the price at which pages are visited `due` times a second, judged on a sample.
@@ -165,7 +173,7 @@ impl Prices {
         let scale = live / sample.len() as f64;
         let demand = |price: f64| {
             let parts = sample.par_chunks(CHUNK).map(|chunk| {
-                chunk.iter().map(|cell| cell.about.cost / cell.period(policy, price) / self.stretch(cell.host)).sum()
+                chunk.iter().map(|cell| cell.about.cost / cell.period(policy, self.on_host(cell.host, price))).sum()
             });
             scale * parts.collect::<Vec<f64>>().iter().sum::<f64>()
         };
@@ -173,12 +181,19 @@ impl Prices {
         self.price = price::meeting(due, self.price, CLOSE, demand).clamp(1e-30, 1e30);
     }
 
-    /// Slows down the pages of hosts that would get more than their cap.
+    /// Slows down the pages of hosts that would get more than their cap: by a price of their own (as in a plan), or, where a
+    /// rule knows no price, by stretching all periods alike.
     fn hold_hosts<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], hosts: &Hosts, (from, to): (f64, f64)) {
         for (host, cap, pages) in &hosts.capped {
-            let live = pages.iter().map(|index| &cells[*index]).filter(|cell| cell.lives(from, to));
-            let demand: f64 = live.map(|cell| 1.0 / cell.period(policy, self.price)).sum();
-            self.stretch[*host as usize] = (demand / cap).max(1.0);
+            let live: Vec<_> = pages.iter().map(|index| &cells[*index]).filter(|cell| cell.lives(from, to)).collect();
+            let demand = |price: f64| live.iter().map(|cell| 1.0 / cell.period(policy, price)).sum::<f64>();
+            let (wanted, host) = (demand(self.price), *host as usize);
+            if policy.pricing() == Pricing::Steered {
+                let guess = self.of_host[host].max(self.price);
+                self.of_host[host] = if wanted > *cap { price::meeting(*cap, guess, CLOSE, demand) } else { 0.0 };
+            } else {
+                self.stretch[host] = (wanted / cap).max(1.0);
+            }
         }
     }
 }
@@ -348,7 +363,8 @@ impl<P: Policy> Scene<'_, P> {
         if self.policy.clairvoyance() != Clairvoyance::None {
             return f64::INFINITY;
         }
-        cell.visited_s + cell.period(self.policy, self.prices.price) * stretch * cell.factor
+        let price = self.prices.on_host(cell.host, self.prices.price);
+        cell.visited_s + cell.period(self.policy, price) * stretch * cell.factor
     }
 
     fn visit(&self, cell: &mut Cell<P::Memory>, due: f64) {

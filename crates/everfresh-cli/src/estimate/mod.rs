@@ -204,6 +204,15 @@ impl<M: Model> Learner<M> {
         if told.once > 0 {
             text.push_str(&format!(", {} visited once", count(told.once, "page")));
         }
+        // Visits that always find a change say no more than "at least as often as I come".
+        let again = told.visits.saturating_sub(told.pages);
+        if again > 0 && told.changes as f64 > 0.95 * again as f64 && self.table.reader.told != Told::LastModified {
+            let share = output::percent(told.changes as f64 / again as f64);
+            text.push_str(&format!(
+                "\nhint: {share} of the visits found a change: how much more often pages change than they are visited cannot be told; \
+                 rates may be far too low or too high. Visit some pages more often, or give last-change times"
+            ));
+        }
         let Some(priors) = self.model.priors() else {
             if told.once > 0 {
                 let estimator = rows::word(args);

@@ -191,8 +191,8 @@ fn verdict(groups: &[Group]) -> String {
     let asked = output::count(groups.iter().map(|group| group.pages).sum::<usize>() as f64, "page");
     format!(
         "{}\n{asked} with three changes or more, by the mean time between them. The distance is Kolmogorov's from the\n\
-         exponential law, corrected for the visits; chance explains as much as `by chance` 19 times in 20. The\n\
-         dispersion is 1 for Poisson pages, more for bursts, less for clockwork.\n",
+         exponential law, corrected for regular visits (irregular ones make it too strict); chance explains as much\n\
+         as `by chance` 19 times in 20. The dispersion is 1 for Poisson pages, more for bursts, less for clockwork.\n",
         grid.text()
     )
 }

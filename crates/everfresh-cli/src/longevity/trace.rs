@@ -57,6 +57,13 @@ pub(super) fn read(folder: &Path, file: &Path, only: Option<&str>, every: u64) -
         end = end.max(time);
     }
     pages.push(live);
+    let looks = |page: &Live| page.revisions.first().map_or(0, |(first, _)| (end - first) / every);
+    let looks: u64 = pages.iter().map(looks).sum();
+    if looks > MOST_LOOKS {
+        bail!(
+            "{name}: --every must be longer: the pages would be looked at {looks} times, at most {MOST_LOOKS} are kept"
+        );
+    }
     let mut snapshots = Snapshots::default();
     for page in pages.iter().filter(|page| !page.revisions.is_empty()) {
         interrupt::check()?;
@@ -104,6 +111,9 @@ impl Live {
         }
     }
 }
+
+/// What is seen of pages is kept until all of them are known.
+const MOST_LOOKS: u64 = 10_000_000;
 
 /// The names of the pages, where the trace has them: `page,path,...`.
 fn names(folder: &Path) -> Result<HashMap<String, String>> {

@@ -24,7 +24,7 @@ mod posterior;
 
 pub use known::{Known, Proportional, Uniform};
 pub use op08::{AtPrice, Foreknowing, Profiled, Told};
-pub use posterior::{Aim, Posterior, Watched};
+pub use posterior::{Aim, Panel, Posterior, Watched};
 
 use crate::estimate::Observation;
 use crate::units::{Period, Rate};

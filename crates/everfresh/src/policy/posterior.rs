@@ -32,7 +32,7 @@ pub enum Aim {
 /// panel of every eighth page is followed under all [`Habits`] on trial, and those that foresaw the panel's visits best count
 /// for all pages. So is the steadiness κ of a page: even where its mean rate is known, that of the next weeks is
 /// Gamma(κ)-distributed about it, which gives the curve a heavier tail, `1/α' = 1/α + 1/κ` at the same mean.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Posterior {
     aim: Aim,
     base: Prior,
@@ -44,7 +44,7 @@ pub struct Posterior {
 }
 
 /// Habits on trial, and the prior that goes with them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Trial {
     habits: Habits,
     prior: Prior,
@@ -58,6 +58,44 @@ pub struct Watched {
     failures: u8,
     /// A page of the panel, under each of the habits on trial.
     panel: Option<Box<[Panelist]>>,
+}
+
+/// What a page of the panel is followed by, under each of the habits on trial: 480 bytes. Opaque; see [`Watched::parts`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel(Box<[Panelist]>);
+
+impl Watched {
+    /// A memory put together again: what is known of the rate, the mean divergence of its changes, and its seat on the panel.
+    ///
+    /// Whoever keeps very many pages keeps these apart, since only few pages have a panel and failures are the
+    /// scheduler's: [`Watched::parts`] takes a memory apart. A memory with failures comes back without them.
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a share needs few digits")]
+    pub fn of_parts(state: PageState, mean_divergence: f64, panel: Option<Panel>) -> Watched {
+        let changes = state.changes() as f32;
+        let depth = Depth { sum: mean_divergence.clamp(0.0, 1.0) as f32 * changes, changes };
+        Watched { state, depth, failures: 0, panel: panel.map(|panel| panel.0) }
+    }
+
+    /// What [`Watched::of_parts`] takes; the mean divergence of no changes is 0.
+    ///
+    /// ```
+    /// use everfresh::policy::{About, Aim, Outcome, Policy, Posterior, Visit, Watched};
+    /// use everfresh::{Period, Rate, Unit};
+    ///
+    /// let (policy, about) = (Posterior::new(Aim::Content), About::new(Rate::STATIC));
+    /// let mut memory = policy.remember(&about, 0.0, &[7]);
+    /// let outcome = Outcome::Changed { divergence: 0.25, last_change: None };
+    /// let elapsed = Period::of(1.0, Unit::Day)?;
+    /// policy.observe(&about, &mut memory, &Visit { now_s: 86_400.0, elapsed, outcome, fragments: &[8] });
+    /// let (state, mean_divergence, panel) = memory.clone().parts();
+    /// assert_eq!((state.changes(), mean_divergence), (1, 0.25));
+    /// assert_eq!(Watched::of_parts(state, mean_divergence, panel), memory);
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
+    pub fn parts(self) -> (PageState, f64, Option<Panel>) {
+        let mean = if self.depth.changes > 0.0 { f64::from(self.depth.sum / self.depth.changes) } else { 0.0 };
+        (self.state, mean, self.panel.map(Panel))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -131,8 +169,58 @@ impl Posterior {
         self.trials[self.chosen.0].habits
     }
 
-    fn posterior(&self, about: &About, memory: &Watched) -> estimate::Posterior {
+    /// What is believed of a page's rate.
+    pub fn belief(&self, about: &About, memory: &Watched) -> estimate::Posterior {
         memory.state.posterior(self.hierarchy.prior(about.group as usize), &self.habits())
+    }
+
+    /// The curve that is believed in: that of the rate, as steady as pages were found to be.
+    fn curve(&self, about: &About, memory: &Watched) -> Result<Lomax> {
+        let posterior = self.belief(about, memory);
+        unsteady(posterior.alpha(), posterior.beta(), STEADINESSES[self.chosen.1])
+    }
+
+    /// The mean divergence that counts for [`Aim::Content`].
+    fn depth(&self, memory: &Watched) -> f64 {
+        memory.depth.mean_towards(self.depth).max(1e-3)
+    }
+
+    /// The period at a price as by [`Policy::period`], for any aim and whatever visits failed: what was learnt of pages
+    /// does not depend on the aim, so that one policy serves groups with different ones.
+    pub fn period_for(&self, aim: Aim, about: &About, memory: &Watched, price: f64) -> Period {
+        let threshold = about.threshold(price);
+        let Ok(curve) = self.curve(about, memory) else { return Period::NEVER };
+        match aim {
+            Aim::Freshness => curve.period(threshold),
+            Aim::Content => curve.period(threshold / self.depth(memory)),
+            Aim::Harmonic => period_by_area(&curve, threshold),
+            Aim::Age => Age::new(self.belief(about, memory).estimate().rate).period(threshold),
+        }
+    }
+
+    /// U(elapsed), the utility whose inverse is [`Posterior::period_for`]: a visit is due when `w U >= price c`.
+    ///
+    /// In seconds; for the age in seconds squared. A page whose curve cannot be computed has none.
+    ///
+    /// ```
+    /// use everfresh::Rate;
+    /// use everfresh::policy::{About, Aim, Policy, Posterior};
+    ///
+    /// let (policy, about) = (Posterior::new(Aim::Freshness), About::new(Rate::STATIC));
+    /// let memory = policy.remember(&about, 0.0, &[7]);
+    /// for aim in [Aim::Freshness, Aim::Age, Aim::Harmonic, Aim::Content] {
+    ///     let period = policy.period_for(aim, &about, &memory, 1e5);
+    ///     assert!((policy.utility(aim, &about, &memory, period) / 1e5 - 1.0).abs() < 1e-9);
+    /// }
+    /// ```
+    pub fn utility(&self, aim: Aim, about: &About, memory: &Watched, elapsed: Period) -> f64 {
+        let Ok(curve) = self.curve(about, memory) else { return 0.0 };
+        match aim {
+            Aim::Freshness => curve.utility(elapsed),
+            Aim::Content => curve.utility(elapsed) * self.depth(memory),
+            Aim::Harmonic => curve.area(elapsed),
+            Aim::Age => Age::new(self.belief(about, memory).estimate().rate).utility(elapsed),
+        }
     }
 
     fn try_habits(&self, panel: &mut [Panelist], observation: &Observation) {
@@ -205,16 +293,7 @@ impl Policy for Posterior {
         if memory.failures > 0 {
             return backoff(memory.failures);
         }
-        let threshold = about.threshold(price);
-        let posterior = self.posterior(about, memory);
-        let steadiness = STEADINESSES[self.chosen.1];
-        let Ok(curve) = unsteady(posterior.alpha(), posterior.beta(), steadiness) else { return Period::NEVER };
-        match self.aim {
-            Aim::Freshness => curve.period(threshold),
-            Aim::Content => curve.period(threshold / memory.depth.mean_towards(self.depth).max(1e-3)),
-            Aim::Harmonic => period_by_area(&curve, threshold),
-            Aim::Age => Age::new(posterior.estimate().rate).period(threshold),
-        }
+        self.period_for(self.aim, about, memory, price)
     }
 
     fn learn(&mut self, pages: &[(&About, &Watched)]) {

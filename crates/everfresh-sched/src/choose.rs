@@ -1,0 +1,179 @@
+//! Which page comes next: the one that became due first, among those whose host may be visited.
+//!
+//! A page that waits for its time stands in the calendar, one that is due with its host, never in both. Entries are not taken
+//! out when a page changes its mind; they count only while the page is due just then, and are dropped when met. All this is
+//! derived from pages and hosts, and what is chosen does not depend on when it was derived.
+
+use crate::host::{DueHeap, Host, Place};
+use crate::page::{Pages, Trouble};
+use crate::state::State;
+use crate::terms::{GroupRule, HostId, HostLimits};
+use crate::tick::Tick;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queues {
+    calendar: DueHeap,
+    /// Hosts that may be visited, by when their first page was due.
+    open: BTreeSet<(Tick, HostId)>,
+    /// Hosts that may be visited later, by the bits of the time, which order as the time does.
+    closed: BTreeSet<(u64, HostId)>,
+}
+
+/// So many pages that are not yet due are looked at for one that may be visited early.
+const LOOKAHEAD: usize = 64;
+
+/// Does an entry of a queue still count?
+fn counts(pages: &Pages, due: Tick, slot: u32, host: Option<u32>) -> bool {
+    let page = pages.get(slot);
+    page.due == due && !page.is_leased() && due < Tick::LAST && host.is_none_or(|host| page.host == host)
+}
+
+impl Queues {
+    /// Finds a host's place, after dropping what no longer waits there.
+    pub(crate) fn settle(&mut self, id: HostId, host: &mut Host, limits: &HostLimits, pages: &Pages, now: f64) {
+        match host.place {
+            Place::Open(due) => _ = self.open.remove(&(due, id)),
+            Place::Closed(bits) => _ = self.closed.remove(&(bits, id)),
+            Place::Nowhere => {}
+        }
+        while host.waiting.peek().is_some_and(|Reverse((due, slot))| !counts(pages, *due, *slot, Some(id.0))) {
+            host.waiting.pop();
+        }
+        let opens = host.opens_s(limits);
+        host.place = match host.waiting.peek() {
+            Some(Reverse((due, _))) if host.live < limits.concurrency() && opens <= now => {
+                self.open.insert((*due, id));
+                Place::Open(*due)
+            }
+            Some(_) if host.live < limits.concurrency() => {
+                self.closed.insert((opens.to_bits(), id));
+                Place::Closed(opens.to_bits())
+            }
+            _ => Place::Nowhere,
+        };
+    }
+
+    /// Starts anew with a calendar.
+    pub(crate) fn reset(&mut self, calendar: DueHeap) {
+        *self = Queues { calendar, ..Queues::default() };
+    }
+
+    /// Makes room for so many more pages.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.calendar.reserve_exact(more);
+    }
+
+    pub(crate) fn resident_bytes(&self) -> usize {
+        self.calendar.capacity() * size_of::<Reverse<(Tick, u32)>>()
+    }
+}
+
+impl State {
+    /// Lets a page wait for its due time.
+    pub(crate) fn enqueue(&mut self, slot: u32) {
+        let page = self.pages.get(slot);
+        if page.due == Tick::LAST || page.is_leased() {
+            return;
+        }
+        // Entries that no longer count must not pile up.
+        if self.queues.calendar.len() > 2 * self.pages.len() + 1024 {
+            let pages = &self.pages;
+            self.queues.calendar.retain(|Reverse((due, slot))| counts(pages, *due, *slot, None));
+        }
+        self.queues.calendar.push(Reverse((self.pages.get(slot).due, slot)));
+    }
+
+    /// Brings the queues up to a time: pages that are due go to their hosts, hosts whose time has come open.
+    fn drain(&mut self, now: f64) {
+        let tick = Tick::floor(now);
+        while let Some(&Reverse((due, slot))) = self.queues.calendar.peek() {
+            if due > tick {
+                break;
+            }
+            self.queues.calendar.pop();
+            if counts(&self.pages, due, slot, None) {
+                let host = self.pages.get(slot).host;
+                self.hosts.entry(host).or_default().waiting.push(Reverse((due, slot)));
+                self.settle(host);
+            }
+        }
+        while let Some(&(bits, host)) = self.queues.closed.first()
+            && f64::from_bits(bits) <= now
+        {
+            self.settle(host.0);
+        }
+    }
+
+    /// The page to visit now, if any may be.
+    ///
+    /// When nothing is due that may be visited, and the bucket is full, so that what the budget allows would be lost, a page is
+    /// visited before it is due: the one that would be due first.
+    pub(crate) fn choose(&mut self, now: f64) -> Option<u32> {
+        self.drain(now);
+        let slot = match self.first_due() {
+            Some(slot) => slot,
+            None if self.bucket.is_full(now) => self.first_early(now)?,
+            None => return None,
+        };
+        self.bucket.affords(now, self.pages.rare(slot).cost).then_some(slot)
+    }
+
+    fn first_due(&self) -> Option<u32> {
+        let (_, host) = self.queues.open.first()?;
+        self.hosts.get(&host.0)?.waiting.peek().map(|Reverse((_, slot))| *slot)
+    }
+
+    fn first_early(&mut self, now: f64) -> Option<u32> {
+        let (mut seen, mut found) = (Vec::new(), None);
+        while found.is_none() && seen.len() < LOOKAHEAD {
+            let Some(Reverse((due, slot))) = self.queues.calendar.pop() else { break };
+            if counts(&self.pages, due, slot, None) {
+                seen.push(Reverse((due, slot)));
+                found = self.may_come_early(slot, now).then_some(slot);
+            }
+        }
+        self.queues.calendar.extend(seen);
+        found
+    }
+
+    /// Nobody waits on purpose: no backoff, no pin, no minimum, no host that must be spared.
+    fn may_come_early(&self, slot: u32, now: f64) -> bool {
+        let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
+        let limits = self.limits(page.host);
+        let is_host_open = self
+            .hosts
+            .get(&page.host)
+            .is_none_or(|host| host.live < limits.concurrency() && host.opens_s(&limits) <= now);
+        is_host_open
+            && rare.trouble == Trouble::None
+            && rare.pin_s.is_none()
+            && matches!(self.rule(page.group), GroupRule::Aim(_))
+            && (!page.is_copied() || self.elapsed(slot, now).seconds() >= rare.min_s.max(1.0))
+    }
+
+    /// When something may happen next: a lease is possible, or one expires.
+    pub(crate) fn wakeup(&mut self, now: f64) -> Option<f64> {
+        self.drain(now);
+        let next = match self.first_due() {
+            Some(slot) => Some(self.bucket.affords_at(self.pages.rare(slot).cost)),
+            None => self.first_early(now).map(|_| self.bucket.full_at()),
+        };
+        let opens = self.queues.closed.first().map(|(bits, _)| f64::from_bits(*bits));
+        let due = self.queues.calendar.peek().map(|Reverse((due, _))| due.seconds());
+        let expires = self.expiries.first().map(|(bits, _)| f64::from_bits(*bits));
+        let soonest = [next, opens, due, expires].into_iter().flatten().min_by(f64::total_cmp);
+        soonest.map(|soonest| soonest.max(now))
+    }
+
+    /// Pages that are due and not visited.
+    pub(crate) fn backlog(&mut self, now: f64) -> usize {
+        self.drain(now);
+        let pages = &self.pages;
+        let waits = |host: u32, waiting: &DueHeap| {
+            waiting.iter().filter(|Reverse((due, slot))| counts(pages, *due, *slot, Some(host))).count()
+        };
+        self.hosts.iter().map(|(id, host)| waits(*id, &host.waiting)).sum()
+    }
+}

@@ -1,0 +1,191 @@
+use crate::error::Result;
+use crate::event::LeaseId;
+use crate::page::Trouble;
+use crate::state::{State, Why};
+use crate::terms::{GroupRule, PageId, PageTerms};
+use crate::tick::Tick;
+use everfresh::{Period, Rate, Unit};
+
+/// What is known of a page, when it is visited next, and why then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Explanation {
+    /// The page.
+    pub page: PageId,
+    /// What is asked for it.
+    pub terms: PageTerms,
+    /// Visits that saw it, but for the first, which made the copy.
+    pub visits: u32,
+    /// How many of them found a change.
+    pub changes: u32,
+    /// The mean of what is believed of its rate.
+    pub rate: Rate,
+    /// The time since it was last seen, or else since it was added.
+    pub elapsed: Period,
+    /// What a visit is worth now: `w U(elapsed) / c`. None for pages that do not follow the price.
+    pub value: Option<f64>,
+    /// The price that it has to reach, its host's if that is higher.
+    pub price: f64,
+    /// How often it is visited while it is in no trouble.
+    pub period: Period,
+    /// When the next visit is due, in seconds; none for a page that is retired or leased.
+    pub due_s: Option<f64>,
+    /// Why it is not visited now, or would not be sooner.
+    pub binding: Binding,
+}
+
+/// What holds a visit back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Binding {
+    /// Before it is due: a visit is not yet worth the price.
+    Price,
+    /// Before it is due: its host bears no more, and has a higher price.
+    HostPrice,
+    /// Before it is due: the page's minimum period.
+    MinPeriod,
+    /// Before it is due; it will be because of the page's maximum period.
+    MaxPeriod,
+    /// Before it is due; it will be because of the floor that every page has.
+    Floor,
+    /// Before it is due: the page is pinned to a period.
+    Pin,
+    /// Before it is due: its group has a period.
+    GroupPeriod,
+    /// So many visits in a row failed.
+    Backoff {
+        /// How many.
+        failures: u8,
+    },
+    /// So many visits in a row found nothing.
+    Gone {
+        /// How many.
+        misses: u8,
+    },
+    /// It was gone for good.
+    Retired,
+    /// It is being visited.
+    Leased {
+        /// By which lease.
+        lease: LeaseId,
+        /// Until when, in seconds.
+        until_s: f64,
+    },
+    /// Due, but its host is blocked.
+    Blocked {
+        /// Until when, in seconds.
+        until_s: f64,
+    },
+    /// Due, but its host was visited just now.
+    HostGap {
+        /// Until when, in seconds.
+        until_s: f64,
+    },
+    /// Due, but its host has all the leases that it may have.
+    HostConcurrency,
+    /// Due: it waits for its turn within the budget.
+    Budget,
+}
+
+/// How things stand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Status {
+    /// Pages known.
+    pub pages: usize,
+    /// Those whose last visits failed.
+    pub failing: usize,
+    /// Those that were gone when last visited.
+    pub gone: usize,
+    /// Those that are no longer visited.
+    pub retired: usize,
+    /// Live leases.
+    pub leased: usize,
+    /// Pages that are due and not yet visited.
+    pub backlog: usize,
+    /// The price of the last plan.
+    pub price: f64,
+    /// The price that counts now, moved by the lateness.
+    pub steered_price: f64,
+    /// How late visits come on average, in seconds; negative where there is more budget than is asked for.
+    pub lag_s: f64,
+    /// What may be spent at once.
+    pub tokens: f64,
+}
+
+impl State {
+    pub(crate) fn explain(&self, now_s: f64, id: PageId) -> Result<Explanation> {
+        let slot = self.slot(id)?;
+        let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
+        let now = (now_s - self.settings.start_s).max(self.now_s);
+        let (about, memory, elapsed) = (self.about(slot), self.memory(slot), self.elapsed(slot, now));
+        let (period, why) = self.period_s(slot, self.steered_price());
+        let aim = if let GroupRule::Aim(aim) = self.rule(page.group) { Some(aim) } else { None };
+        let utility = |aim| self.policy.utility(aim, &about, &memory, elapsed);
+        let is_waiting = !page.is_leased() && page.due < Tick::LAST;
+        Ok(Explanation {
+            page: id,
+            terms: self.pages.terms(slot),
+            visits: page.state.visits(),
+            changes: page.state.changes(),
+            rate: self.policy.belief(&about, &memory).estimate().rate,
+            elapsed,
+            value: aim.filter(|_| rare.pin_s.is_none()).map(|aim| about.weight * utility(aim) / about.cost),
+            price: self.steered_price().max(self.hosts.get(&page.host).map_or(0.0, |host| host.price)),
+            period: Period::of(period, Unit::Second).unwrap_or(Period::NEVER),
+            due_s: is_waiting.then(|| self.settings.start_s + page.due.seconds()),
+            binding: self.binding(slot, why, now),
+        })
+    }
+
+    fn binding(&self, slot: u32, why: Why, now: f64) -> Binding {
+        let page = self.pages.get(slot);
+        if let Some((lease, live)) = self.leases.iter().find(|(_, live)| live.slot == slot) {
+            return Binding::Leased { lease: *lease, until_s: self.settings.start_s + live.until_s };
+        }
+        match self.pages.trouble(slot) {
+            Trouble::Retired => Binding::Retired,
+            _ if page.due <= Tick::floor(now) => self.holding_back(page.host, now),
+            Trouble::Failing(failures) => Binding::Backoff { failures },
+            Trouble::Gone(misses) => Binding::Gone { misses },
+            Trouble::None => match why {
+                Why::Price => Binding::Price,
+                Why::HostPrice => Binding::HostPrice,
+                Why::MinPeriod => Binding::MinPeriod,
+                Why::MaxPeriod => Binding::MaxPeriod,
+                Why::Floor => Binding::Floor,
+                Why::Pin => Binding::Pin,
+                Why::GroupPeriod => Binding::GroupPeriod,
+            },
+        }
+    }
+
+    /// What keeps a page that is due from being visited.
+    fn holding_back(&self, host: u32, now: f64) -> Binding {
+        let (limits, start) = (self.limits(host), self.settings.start_s);
+        let Some(host) = self.hosts.get(&host) else { return Binding::Budget };
+        if host.blocked_until_s > now {
+            Binding::Blocked { until_s: start + host.blocked_until_s }
+        } else if host.live >= limits.concurrency() {
+            Binding::HostConcurrency
+        } else if host.gap_ends_s(&limits) > now {
+            Binding::HostGap { until_s: start + host.gap_ends_s(&limits) }
+        } else {
+            Binding::Budget
+        }
+    }
+
+    pub(crate) fn status(&mut self, now_s: f64) -> Status {
+        let now = self.clock(now_s);
+        let count = |is: fn(Trouble) -> bool| self.pages.troubles().filter(|trouble| is(*trouble)).count();
+        Status {
+            pages: self.pages.len(),
+            failing: count(|trouble| matches!(trouble, Trouble::Failing(_))),
+            gone: count(|trouble| matches!(trouble, Trouble::Gone(_))),
+            retired: count(|trouble| trouble == Trouble::Retired),
+            leased: self.leases.len(),
+            price: self.price,
+            steered_price: self.steered_price(),
+            lag_s: self.lag_s,
+            tokens: self.bucket.available(now),
+            backlog: self.backlog(now),
+        }
+    }
+}

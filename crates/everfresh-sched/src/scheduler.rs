@@ -1,0 +1,174 @@
+use crate::error::Result;
+use crate::event::{Event, Lease, LeaseId, Outcome};
+use crate::explain::{Explanation, Status};
+use crate::state::State;
+use crate::store::Store;
+use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
+
+/// The state machine and its store: events and `now` in, leases out.
+///
+/// Every operation that changes anything is appended to the store before it is acknowledged; when the store refuses, it did
+/// not happen. Times are seconds on any clock; one that jumps back stands still until it has caught up.
+#[derive(Debug)]
+pub struct Scheduler<S> {
+    pub(crate) state: State,
+    pub(crate) store: S,
+}
+
+impl<S: Store> Scheduler<S> {
+    /// A scheduler with all that its store knows. Seed and start must be those with which the store was begun.
+    ///
+    /// Where the settings are others than before, the new ones count from now on.
+    pub fn open(settings: Settings, mut store: S, now_s: f64) -> Result<Scheduler<S>> {
+        let mut state = store.snapshot()?;
+        store.replay(&mut |event| match (&mut state, event) {
+            (Some(state), event) => state.apply(event),
+            (none, Event::Configured { settings, .. }) => none.insert(State::new(*settings)).apply(event),
+            _ => Err(crate::Error::Log("it must begin with settings")),
+        })?;
+        let begun = state.is_some();
+        let mut scheduler = Scheduler { state: state.unwrap_or_else(|| State::new(settings)), store };
+        if !begun || scheduler.state.settings != settings {
+            scheduler.record(Event::Configured { now_s, settings })?;
+        }
+        Ok(scheduler)
+    }
+
+    /// Checks, appends, applies.
+    fn record(&mut self, event: Event) -> Result<()> {
+        self.state.check(&event)?;
+        self.store.append(&[event])?;
+        self.state.apply(&event)
+    }
+
+    /// Makes room for so many more pages at once, which saves memory where their number is known.
+    pub fn reserve(&mut self, pages: usize) {
+        self.state.pages.reserve(pages);
+        self.state.queues.reserve(pages);
+    }
+
+    /// Takes a page in, or back if it was retired.
+    pub fn add(&mut self, now_s: f64, page: PageId, terms: PageTerms) -> Result<()> {
+        self.record(Event::Added { now_s, page, terms })
+    }
+
+    /// Forgets a page and all that was learnt of it; its lease, if any, is dead.
+    pub fn remove(&mut self, now_s: f64, page: PageId) -> Result<()> {
+        self.record(Event::Removed { now_s, page })
+    }
+
+    /// Asks something else for a page. What was learnt stays; a live lease stays where it was given.
+    pub fn change(&mut self, now_s: f64, page: PageId, terms: PageTerms) -> Result<()> {
+        self.record(Event::Altered { now_s, page, terms })
+    }
+
+    /// Sets what a host bears.
+    pub fn limit(&mut self, now_s: f64, host: HostId, limits: HostLimits) -> Result<()> {
+        self.record(Event::Limited { now_s, host, limits })
+    }
+
+    /// Sets a group's rule. It counts for pages as they are visited, and for all from the next plan on.
+    pub fn rule(&mut self, now_s: f64, group: GroupId, rule: GroupRule) -> Result<()> {
+        self.record(Event::Ruled { now_s, group, rule })
+    }
+
+    /// Leaves a host alone until a time (Retry-After).
+    pub fn block(&mut self, now_s: f64, host: HostId, until_s: f64) -> Result<()> {
+        self.record(Event::Blocked { now_s, host, until_s })
+    }
+
+    /// Ends a block.
+    pub fn unblock(&mut self, now_s: f64, host: HostId) -> Result<()> {
+        self.record(Event::Blocked { now_s, host, until_s: f64::NEG_INFINITY })
+    }
+
+    /// Up to so many pages to visit now; leases whose time is over expire first.
+    pub fn lease(&mut self, now_s: f64, limit: usize) -> Result<Vec<Lease>> {
+        self.expire(now_s)?;
+        let now = self.state.clock(now_s);
+        let (mut events, mut leases) = (Vec::new(), Vec::new());
+        while leases.len() < limit
+            && let Some(slot) = self.state.choose(now)
+        {
+            let (lease, page) = (LeaseId(self.state.next_lease), self.state.pages.id(slot));
+            let event = Event::Leased { now_s, lease, page };
+            self.state.apply(&event)?;
+            events.push(event);
+            let (host, start) = (HostId(self.state.pages.get(slot).host), self.state.settings.start_s);
+            leases.push(Lease { id: lease, page, host, until_s: start + now + self.state.settings.lease_s });
+        }
+        if !events.is_empty()
+            && let Err(error) = self.store.append(&events)
+        {
+            leases.iter().rev().for_each(|lease| self.state.withdraw(lease.id));
+            return Err(error);
+        }
+        Ok(leases)
+    }
+
+    /// Takes in what a visit found; refused when its lease is not live.
+    pub fn complete(&mut self, now_s: f64, lease: LeaseId, outcome: Outcome) -> Result<()> {
+        self.expire(now_s)?;
+        self.record(Event::Completed { now_s, lease, outcome })
+    }
+
+    /// Ends all leases whose time is over, and says how many; their pages wait as after a failure that may be retried.
+    pub fn expire(&mut self, now_s: f64) -> Result<usize> {
+        let now = self.state.clock(now_s);
+        let over = self.state.expiries.iter().take_while(|(bits, _)| f64::from_bits(*bits) <= now);
+        let events: Vec<Event> = over.map(|(_, lease)| Event::Expired { now_s, lease: *lease }).collect();
+        if !events.is_empty() {
+            self.store.append(&events)?;
+            events.iter().try_for_each(|event| self.state.apply(event))?;
+        }
+        Ok(events.len())
+    }
+
+    /// Learns from all pages, finds the price at which they spend the budget, and sets anew when each is due.
+    pub fn replan(&mut self, now_s: f64) -> Result<()> {
+        self.record(Event::Replanned { now_s })
+    }
+
+    /// When to ask again: something is due, a host opens, the budget allows a visit, or a lease expires. None: nothing waits.
+    pub fn next_wakeup(&mut self, now_s: f64) -> Option<f64> {
+        let now = self.state.clock(now_s);
+        let start = self.state.settings.start_s;
+        self.state.wakeup(now).map(|next| start + next)
+    }
+
+    /// What is known of a page, when it is visited next, and why then.
+    pub fn explain(&self, now_s: f64, page: PageId) -> Result<Explanation> {
+        self.state.explain(now_s, page)
+    }
+
+    /// How things stand.
+    pub fn status(&mut self, now_s: f64) -> Status {
+        self.state.status(now_s)
+    }
+
+    /// Lets the store keep the state, so that it need not replay what led to it.
+    pub fn compact(&mut self) -> Result<()> {
+        self.store.keep(&self.state)
+    }
+
+    /// The state, to compare.
+    pub const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The store.
+    pub const fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Lets go of the store.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    /// Bytes held for pages beyond their keys of eight bytes: records, index and calendar. The policy's panel, at most 8 MB
+    /// however many pages there are, and hosts are not counted.
+    pub fn resident_bytes(&self) -> usize {
+        self.state.pages.resident_bytes() + self.state.queues.resident_bytes()
+    }
+}

@@ -1,0 +1,512 @@
+use crate::bucket::Bucket;
+use crate::chance;
+use crate::choose::Queues;
+use crate::error::{Error, Result};
+use crate::event::{Event, LeaseId, Outcome};
+use crate::host::Host;
+use crate::page::{Pages, Trouble};
+use crate::terms::{GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
+use crate::tick::Tick;
+use everfresh::policy::{self, About, Aim, Policy, Posterior, Visit, Watched};
+use everfresh::{Period, Rate, Unit};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All that a scheduler knows: what its events made of it.
+///
+/// Opaque but for [`PartialEq`]; a [`Store`](crate::Store) keeps it as a snapshot. Times inside are seconds since the start.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub(crate) settings: Settings,
+    /// The latest time of any operation: clocks that jump back stand still.
+    pub(crate) now_s: f64,
+    pub(crate) pages: Pages,
+    pub(crate) hosts: BTreeMap<u32, Host>,
+    groups: BTreeMap<u16, GroupRule>,
+    pub(crate) leases: BTreeMap<LeaseId, Live>,
+    /// When leases expire, by the bits of the time. Derived.
+    pub(crate) expiries: BTreeSet<(u64, LeaseId)>,
+    pub(crate) next_lease: u64,
+    pub(crate) bucket: Bucket,
+    pub(crate) policy: Posterior,
+    pub(crate) price: f64,
+    /// How late visits come, on average over the last ones.
+    pub(crate) lag_s: f64,
+    pub(crate) replanned_s: f64,
+    /// The time in which the budget visits every page once.
+    pub(crate) round_s: f64,
+    /// Derived.
+    pub(crate) queues: Queues,
+}
+
+/// A live lease.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Live {
+    pub(crate) slot: u32,
+    /// Where it is held, wherever the page is now.
+    pub(crate) host: u32,
+    pub(crate) until_s: f64,
+}
+
+/// Equal ground state: queues, and times at which nothing happened, are not part of it.
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        self.settings == other.settings
+            && self.pages == other.pages
+            && self.hosts == other.hosts
+            && self.groups == other.groups
+            && self.leases == other.leases
+            && self.next_lease == other.next_lease
+            && self.bucket == other.bucket
+            && self.policy == other.policy
+            && (self.price, self.lag_s, self.replanned_s, self.round_s)
+                == (other.price, other.lag_s, other.replanned_s, other.round_s)
+    }
+}
+
+/// The price before any plan: a utility of a day.
+const FIRST_PRICE: f64 = 86_400.0;
+/// Lateness is averaged over as many visits as there are pages, and at least so many: steered faster than in the round that
+/// a price needs to show, it would swing.
+const LAG_VISITS: usize = 64;
+/// How far lateness may move the price from what was planned.
+const STEERING: f64 = 4.0;
+/// Periods are spread by so much, so that what fell together does not stay together.
+const JITTER: f64 = 0.1;
+/// No page is visited more often than this.
+const LEAST_PERIOD_S: f64 = 1.0;
+/// The first waits after a failure, by whether a retry makes sense, and the longest.
+const RETRY_S: f64 = 900.0;
+const REFUSED_S: f64 = 86_400.0;
+const LONGEST_BACKOFF_S: f64 = 30.0 * 86_400.0;
+/// Pages that are gone are probed after a day, then three times as long each time, six times in all: for a year.
+const PROBE_S: f64 = 86_400.0;
+const PROBES: u8 = 6;
+/// So many pages are on the policy's panel at most: 8 MB.
+const PANEL: usize = 16_384;
+
+/// Why a page has its period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    Price,
+    HostPrice,
+    MinPeriod,
+    MaxPeriod,
+    Floor,
+    Pin,
+    GroupPeriod,
+}
+
+impl State {
+    pub(crate) fn new(settings: Settings) -> State {
+        State {
+            settings,
+            now_s: 0.0,
+            pages: Pages::new(settings.seed),
+            hosts: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            expiries: BTreeSet::new(),
+            next_lease: 0,
+            bucket: Bucket::new(settings.budget_per_s, settings.burst, 0.0),
+            policy: Posterior::new(Aim::Freshness),
+            price: FIRST_PRICE,
+            lag_s: 0.0,
+            replanned_s: 0.0,
+            round_s: f64::INFINITY,
+            queues: Queues::default(),
+        }
+    }
+
+    /// Seconds since the start, never less than before. A time that is no number is the last one.
+    pub(crate) fn clock(&mut self, now_s: f64) -> f64 {
+        let now = now_s - self.settings.start_s;
+        if now.is_finite() {
+            self.now_s = self.now_s.max(now);
+        }
+        self.now_s
+    }
+
+    /// May this happen now?
+    pub(crate) fn check(&self, event: &Event) -> Result<()> {
+        match *event {
+            Event::Added { page, .. } => match self.pages.find(page) {
+                Some(slot) if self.pages.trouble(slot) != Trouble::Retired => Err(Error::KnownPage(page)),
+                None if !self.pages.has_room() => Err(Error::Log("there are as many pages as can be counted")),
+                _ => Ok(()),
+            },
+            Event::Removed { page, .. } | Event::Altered { page, .. } => self.slot(page).map(|_| ()),
+            Event::Ruled { rule, .. } => Ok(rule.checked().map(|_| ())?),
+            Event::Leased { page, lease, .. } => {
+                let slot = self.slot(page)?;
+                let fits = !self.pages.get(slot).is_leased() && lease.0 >= self.next_lease;
+                if fits { Ok(()) } else { Err(Error::Log("a page was leased twice at once")) }
+            }
+            Event::Completed { lease, outcome, .. } => {
+                if !self.leases.contains_key(&lease) {
+                    return Err(Error::DeadLease(lease));
+                }
+                check_outcome(outcome)
+            }
+            Event::Expired { lease, .. } if !self.leases.contains_key(&lease) => Err(Error::DeadLease(lease)),
+            Event::Configured { settings, .. }
+                if (settings.seed, settings.start_s) != (self.settings.seed, self.settings.start_s) =>
+            {
+                Err(Error::Log("its seed and its start must be those of the settings"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets something happen that may.
+    pub(crate) fn apply(&mut self, event: &Event) -> Result<()> {
+        self.check(event)?;
+        match *event {
+            Event::Configured { now_s, settings } => self.configure(now_s, settings),
+            Event::Added { now_s, page, terms } => self.add(now_s, page, &terms),
+            Event::Removed { now_s, page } => self.remove(now_s, page)?,
+            Event::Altered { now_s, page, terms } => self.alter(now_s, page, &terms)?,
+            Event::Limited { now_s, host, limits } => {
+                self.clock(now_s);
+                self.hosts.entry(host.0).or_default().limits = Some(limits);
+                self.settle(host.0);
+            }
+            Event::Blocked { now_s, host, until_s } => {
+                self.clock(now_s);
+                let until = (until_s - self.settings.start_s).max(0.0);
+                self.hosts.entry(host.0).or_default().blocked_until_s = until;
+                self.settle(host.0);
+            }
+            Event::Ruled { now_s, group, rule } => {
+                self.clock(now_s);
+                self.groups.insert(group.0, rule);
+            }
+            Event::Leased { now_s, lease, page } => self.give_out(now_s, lease, page)?,
+            Event::Completed { now_s, lease, outcome } => self.complete(now_s, lease, outcome),
+            Event::Expired { now_s, lease } => self.complete(now_s, lease, Outcome::Failed { retryable: true }),
+            Event::Replanned { now_s } => self.replan(now_s),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn slot(&self, page: PageId) -> Result<u32> {
+        self.pages.find(page).ok_or(Error::UnknownPage(page))
+    }
+
+    pub(crate) fn limits(&self, host: u32) -> HostLimits {
+        self.hosts.get(&host).and_then(|host| host.limits).unwrap_or(self.settings.limits)
+    }
+
+    pub(crate) fn rule(&self, group: u16) -> GroupRule {
+        self.groups.get(&group).copied().unwrap_or(self.settings.rule)
+    }
+
+    fn configure(&mut self, now_s: f64, settings: Settings) {
+        let now = self.clock(now_s);
+        self.bucket = self.bucket.with_terms(settings.budget_per_s, settings.burst, now);
+        self.settings = settings;
+        let hosts: Vec<u32> = self.hosts.keys().copied().collect();
+        for host in hosts {
+            self.settle(host);
+        }
+    }
+
+    fn add(&mut self, now_s: f64, id: PageId, terms: &PageTerms) {
+        let now = self.clock(now_s);
+        self.hosts.entry(terms.host.0).or_default();
+        let slot = if let Some(slot) = self.pages.find(id) {
+            // It was retired and is asked for again: what was learnt stays.
+            self.pages.set_trouble(slot, Trouble::None);
+            self.pages.set_terms(slot, terms);
+            slot
+        } else {
+            self.pages.insert(id, terms, Tick::floor(now))
+        };
+        self.schedule(slot);
+    }
+
+    fn remove(&mut self, now_s: f64, id: PageId) -> Result<()> {
+        self.clock(now_s);
+        let slot = self.slot(id)?;
+        if let Some(lease) = self.lease_of(slot) {
+            self.end_lease(lease);
+        }
+        let host = self.pages.get(slot).host;
+        self.pages.remove(slot);
+        self.settle(host);
+        Ok(())
+    }
+
+    fn alter(&mut self, now_s: f64, id: PageId, terms: &PageTerms) -> Result<()> {
+        self.clock(now_s);
+        let slot = self.slot(id)?;
+        let before = self.pages.get(slot).host;
+        self.hosts.entry(terms.host.0).or_default();
+        self.pages.set_terms(slot, terms);
+        if !self.pages.get(slot).is_leased() {
+            match self.pages.trouble(slot) {
+                Trouble::None => self.schedule(slot),
+                _ => self.wait_until(slot, self.pages.get(slot).due),
+            }
+        }
+        self.settle(before);
+        Ok(())
+    }
+
+    pub(crate) fn lease_of(&self, slot: u32) -> Option<LeaseId> {
+        self.leases.iter().find(|(_, live)| live.slot == slot).map(|(lease, _)| *lease)
+    }
+
+    fn give_out(&mut self, now_s: f64, lease: LeaseId, id: PageId) -> Result<()> {
+        let now = self.clock(now_s);
+        let slot = self.slot(id)?;
+        let page = *self.pages.get(slot);
+        self.note_lag(slot, now);
+        self.pages.get_mut(slot).set_leased(true);
+        self.bucket.take(now, self.pages.rare(slot).cost);
+        let until_s = now + self.settings.lease_s;
+        self.leases.insert(lease, Live { slot, host: page.host, until_s });
+        self.expiries.insert((until_s.to_bits(), lease));
+        self.next_lease = lease.0 + 1;
+        let host = self.hosts.entry(page.host).or_default();
+        host.live += 1;
+        host.visited_s = Some(now);
+        self.settle(page.host);
+        Ok(())
+    }
+
+    /// Takes in how late a visit comes, if it is the price that made it due.
+    fn note_lag(&mut self, slot: u32, now: f64) {
+        let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
+        let follows = matches!(self.rule(page.group), GroupRule::Aim(_));
+        let is_priced = follows && rare.trouble == Trouble::None && rare.pin_s.is_none();
+        let is_held = self.hosts.get(&page.host).is_some_and(|host| host.price > self.price);
+        if is_priced && !is_held && page.due < Tick::LAST {
+            let late = now - page.due.seconds().max(self.replanned_s);
+            self.lag_s += (late - self.lag_s) / self.pages.len().max(LAG_VISITS) as f64;
+        }
+    }
+
+    /// The price, moved by how late visits come: where all come late by L, periods that average M should be L longer. They go
+    /// about as the root of the price.
+    pub(crate) fn steered_price(&self) -> f64 {
+        let stretch = 1.0 + (self.lag_s / self.round_s).max(-1.0);
+        self.price * (stretch * stretch).clamp(1.0 / STEERING, STEERING)
+    }
+
+    pub(crate) fn end_lease(&mut self, lease: LeaseId) -> Option<u32> {
+        let live = self.leases.remove(&lease)?;
+        self.expiries.remove(&(live.until_s.to_bits(), lease));
+        self.pages.get_mut(live.slot).set_leased(false);
+        let host = self.hosts.entry(live.host).or_default();
+        host.live = host.live.saturating_sub(1);
+        self.settle(live.host);
+        Some(live.slot)
+    }
+
+    fn complete(&mut self, now_s: f64, lease: LeaseId, outcome: Outcome) {
+        let now = self.clock(now_s);
+        let Some(slot) = self.end_lease(lease) else { return };
+        match outcome {
+            Outcome::Unchanged => self.saw(slot, now, policy::Outcome::Unchanged),
+            Outcome::Changed { divergence, last_change } => {
+                self.saw(slot, now, policy::Outcome::Changed { divergence, last_change });
+            }
+            Outcome::Gone => self.missed(slot, now),
+            Outcome::Failed { retryable } => self.failed(slot, now, retryable),
+        }
+    }
+
+    fn saw(&mut self, slot: u32, now: f64, outcome: policy::Outcome) {
+        self.pages.set_trouble(slot, Trouble::None);
+        if self.pages.get(slot).is_copied() {
+            self.learn_from(slot, now, outcome);
+        } else {
+            // The first visit makes the copy: there was nothing that it could differ from.
+            self.pages.get_mut(slot).set_copied();
+            self.seat(slot, now);
+        }
+        self.pages.get_mut(slot).saw = Tick::floor(now);
+        self.schedule(slot);
+    }
+
+    /// Puts a page on the policy's panel, if its lot says so and there is a seat.
+    fn seat(&mut self, slot: u32, now: f64) {
+        let lot = chance::hash(self.settings.seed, self.pages.id(slot).0, u64::MAX);
+        if self.pages.panels.len() < PANEL
+            && let (_, _, Some(panel)) = self.policy.remember(&self.about(slot), now, &[lot]).parts()
+        {
+            self.pages.panels.insert(slot, panel);
+        }
+    }
+
+    fn learn_from(&mut self, slot: u32, now: f64, outcome: policy::Outcome) {
+        let elapsed = self.elapsed(slot, now);
+        let outcome = match outcome {
+            // A source whose clock is wrong still changed.
+            policy::Outcome::Changed { divergence, last_change } => {
+                policy::Outcome::Changed { divergence, last_change: last_change.filter(|since| *since <= elapsed) }
+            }
+            other => other,
+        };
+        let (about, page) = (self.about(slot), *self.pages.get(slot));
+        let panel = self.pages.panels.remove(&slot);
+        let mut memory = Watched::of_parts(page.state, f64::from(page.depth) / 255.0, panel);
+        self.policy.observe(&about, &mut memory, &Visit { now_s: now, elapsed, outcome, fragments: &[] });
+        let (state, depth, panel) = memory.parts();
+        if let Some(panel) = panel {
+            self.pages.panels.insert(slot, panel);
+        }
+        let lot = chance::lot(self.settings.seed, self.pages.id(slot).0, u64::from(state.visits()) << 1);
+        let page = self.pages.get_mut(slot);
+        page.state = state;
+        if matches!(outcome, policy::Outcome::Changed { .. }) {
+            page.depth = in_255ths(depth, lot);
+        }
+    }
+
+    fn failed(&mut self, slot: u32, now: f64, retryable: bool) {
+        let before = match self.pages.trouble(slot) {
+            Trouble::Failing(failures) => failures,
+            // A page that is gone stays so until it is seen: its next probe is not put forward.
+            Trouble::Gone(_) | Trouble::Retired => return self.probe_later(slot, now),
+            Trouble::None => 0,
+        };
+        self.pages.set_trouble(slot, Trouble::Failing(before.saturating_add(1)));
+        let first = if retryable { RETRY_S } else { REFUSED_S };
+        let wait = (first * 2f64.powi(i32::from(before.min(30)))).min(LONGEST_BACKOFF_S);
+        self.retry_after(slot, now, wait, u64::from(before));
+    }
+
+    fn missed(&mut self, slot: u32, now: f64) {
+        let before = if let Trouble::Gone(misses) = self.pages.trouble(slot) { misses } else { 0 };
+        let trouble = if before < PROBES { Trouble::Gone(before + 1) } else { Trouble::Retired };
+        self.pages.set_trouble(slot, trouble);
+        self.probe_later(slot, now);
+    }
+
+    fn probe_later(&mut self, slot: u32, now: f64) {
+        if let Trouble::Gone(misses) = self.pages.trouble(slot) {
+            self.retry_after(slot, now, PROBE_S * 3f64.powi(i32::from(misses) - 1), u64::from(misses));
+        } else {
+            self.pages.get_mut(slot).due = Tick::LAST;
+        }
+    }
+
+    fn retry_after(&mut self, slot: u32, now: f64, wait_s: f64, count: u64) {
+        let lot = self.lot(slot, count << 32);
+        self.wait_until(slot, Tick::ceil(now + wait_s * (1.0 + JITTER * (lot - 0.5))));
+    }
+
+    /// Lets a page wait until a time, and not for less than its minimum period.
+    fn wait_until(&mut self, slot: u32, due: Tick) {
+        self.pages.get_mut(slot).due = due.max(self.earliest(slot));
+        self.enqueue(slot);
+    }
+
+    /// When the minimum period of a page is over; a page that was never seen has none.
+    fn earliest(&self, slot: u32) -> Tick {
+        let page = self.pages.get(slot);
+        if page.is_copied() { Tick::ceil(page.saw.seconds() + self.pages.rare(slot).min_s) } else { Tick::default() }
+    }
+
+    /// A lot that is drawn anew after each visit that saw the page.
+    fn lot(&self, slot: u32, count: u64) -> f64 {
+        let visits = u64::from(self.pages.get(slot).state.visits());
+        chance::lot(self.settings.seed, self.pages.id(slot).0, count + (visits << 1) + 1)
+    }
+
+    pub(crate) fn elapsed(&self, slot: u32, now: f64) -> Period {
+        Period::of((now - self.pages.get(slot).saw.seconds()).max(0.0), Unit::Second).unwrap_or(Period::ZERO)
+    }
+
+    pub(crate) fn about(&self, slot: u32) -> About {
+        let page = self.pages.get(slot);
+        let (weight, cost) = (f64::from(page.weight), self.pages.rare(slot).cost);
+        About { number: slot, weight, cost, group: u32::from(page.group), rate: Rate::STATIC }
+    }
+
+    /// What the policy remembers of a page, but for the panel.
+    pub(crate) fn memory(&self, slot: u32) -> Watched {
+        let page = self.pages.get(slot);
+        Watched::of_parts(page.state, f64::from(page.depth) / 255.0, None)
+    }
+
+    /// The most time between visits that the floor leaves any page.
+    pub(crate) fn floor_s(&self) -> f64 {
+        self.round_s / self.settings.floor_share
+    }
+
+    /// How often a page in no trouble is visited at a price, in seconds, and why.
+    pub(crate) fn period_s(&self, slot: u32, price: f64) -> (f64, Why) {
+        let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
+        if let Some(pin) = rare.pin_s {
+            return (pin.max(LEAST_PERIOD_S), Why::Pin);
+        }
+        let aim = match self.rule(page.group) {
+            GroupRule::Every(period) => return (period.seconds().max(LEAST_PERIOD_S), Why::GroupPeriod),
+            GroupRule::Aim(aim) => aim,
+        };
+        let host = self.hosts.get(&page.host).map_or(0.0, |host| host.price);
+        let why = if host > price { Why::HostPrice } else { Why::Price };
+        let wanted = if page.weight > 0.0 {
+            self.policy.period_for(aim, &self.about(slot), &self.memory(slot), price.max(host)).seconds()
+        } else {
+            f64::INFINITY
+        };
+        let floor = self.floor_s();
+        let (most, binding) = if rare.max_s <= floor { (rare.max_s, Why::MaxPeriod) } else { (floor, Why::Floor) };
+        let (period, why) = if wanted > most { (most, binding) } else { (wanted, why) };
+        let least = rare.min_s.max(LEAST_PERIOD_S);
+        if period < least { (least, Why::MinPeriod) } else { (period, why) }
+    }
+
+    /// Sets when a page in no trouble is due, and lets it wait for that.
+    fn schedule(&mut self, slot: u32) {
+        self.wait_until(slot, self.due(slot));
+    }
+
+    pub(crate) fn due(&self, slot: u32) -> Tick {
+        let page = self.pages.get(slot);
+        let (period, why) = self.period_s(slot, self.steered_price());
+        let lot = self.lot(slot, 0);
+        let wait = if !page.is_copied() {
+            // As if its turn began at any time of its period: pages that come together are not visited together.
+            period * lot
+        } else if matches!(why, Why::Pin | Why::GroupPeriod) {
+            period
+        } else {
+            (period * (1.0 + JITTER * (lot - 0.5))).min(self.pages.rare(slot).max_s)
+        };
+        Tick::ceil(page.saw.seconds() + wait).max(self.earliest(slot))
+    }
+
+    /// Gives a lease back that never reached anybody: what was spent on it is lost.
+    pub(crate) fn withdraw(&mut self, lease: LeaseId) {
+        if let Some(slot) = self.end_lease(lease) {
+            self.enqueue(slot);
+        }
+    }
+
+    /// Sets a host's place anew after anything that may have changed it.
+    pub(crate) fn settle(&mut self, host: u32) {
+        let limits = self.limits(host);
+        if let Some(entry) = self.hosts.get_mut(&host) {
+            self.queues.settle(HostId(host), entry, &limits, &self.pages, self.now_s);
+        }
+    }
+}
+
+/// Rounds a share up or down as a lot says, so that on average it stays.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn in_255ths(share: f64, lot: f64) -> u8 {
+    (share * 255.0 + lot).floor().clamp(0.0, 255.0) as u8
+}
+
+fn check_outcome(outcome: Outcome) -> Result<()> {
+    match outcome {
+        Outcome::Changed { divergence: value, .. } if !(0.0..=1.0).contains(&value) => {
+            Err(everfresh::Error::OutOfBounds { what: "divergence", bound: "between 0 and 1", value }.into())
+        }
+        _ => Ok(()),
+    }
+}

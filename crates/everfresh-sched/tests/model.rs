@@ -1,0 +1,423 @@
+//! Random operations against a naive model: seeds are printed with what they find.
+
+#![allow(clippy::unwrap_used)]
+
+use everfresh::policy::Aim;
+use everfresh::{Period, Unit};
+use everfresh_sched::{
+    Error, Event, GroupId, GroupRule, HostId, HostLimits, LeaseId, Memory, Outcome, PageId, PageTerms, Result,
+    Scheduler, Settings, State, Store,
+};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::BTreeMap;
+
+const BUDGET_PER_S: f64 = 0.2;
+const BURST: f64 = 3.0;
+const DEAREST: f64 = 4.0;
+const LEASE_S: f64 = 300.0;
+const HOSTS: u32 = 5;
+
+/// A store that now and then refuses, and then has kept nothing.
+#[derive(Clone, Default)]
+struct Moody {
+    memory: Memory,
+    appends: u64,
+    refuses_every: u64,
+}
+
+impl Store for Moody {
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        self.appends += 1;
+        if self.refuses_every > 0 && self.appends.is_multiple_of(self.refuses_every) {
+            return Err(Error::Store("no space left".to_owned()));
+        }
+        self.memory.append(events)
+    }
+
+    fn keep(&mut self, snapshot: &State) -> Result<()> {
+        self.memory.keep(snapshot)
+    }
+
+    fn snapshot(&mut self) -> Result<Option<State>> {
+        self.memory.snapshot()
+    }
+
+    fn replay(&mut self, take: &mut dyn FnMut(&Event) -> Result<()>) -> Result<()> {
+        self.memory.replay(take)
+    }
+}
+
+/// What must be true of a page, kept in the plainest way.
+#[derive(Clone, Debug)]
+struct Known {
+    host: u32,
+    cost: f64,
+    min_s: f64,
+    lease: Option<(LeaseId, f64)>,
+    copied: bool,
+    seen_s: f64,
+    visits: u32,
+    changes: u32,
+    gone: u32,
+}
+
+struct Model {
+    seed: u64,
+    now_s: f64,
+    pages: BTreeMap<u64, Known>,
+    limits: BTreeMap<u32, HostLimits>,
+    blocked: BTreeMap<u32, f64>,
+    /// Every lease ever: when, where, what it cost.
+    given: Vec<(f64, u32, f64)>,
+    /// Where each lease that is live is held.
+    held: BTreeMap<LeaseId, (u32, f64)>,
+    dead: Vec<LeaseId>,
+    rng: Xoshiro256PlusPlus,
+}
+
+fn seconds(seconds: f64) -> Period {
+    Period::of(seconds, Unit::Second).unwrap()
+}
+
+fn settings(seed: u64) -> Settings {
+    let settings = Settings::new(BUDGET_PER_S, Unit::Second).unwrap().with_burst(BURST).unwrap();
+    settings.with_seed(seed).with_lease(seconds(LEASE_S)).unwrap()
+}
+
+impl Model {
+    fn new(seed: u64) -> Model {
+        Model {
+            seed,
+            now_s: 0.0,
+            pages: BTreeMap::new(),
+            limits: BTreeMap::new(),
+            blocked: BTreeMap::new(),
+            given: Vec::new(),
+            held: BTreeMap::new(),
+            dead: Vec::new(),
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+        }
+    }
+
+    fn terms(&mut self) -> (PageTerms, Known) {
+        let host = self.rng.random_range(0..HOSTS);
+        let mut terms = PageTerms::new(HostId(host)).in_group(GroupId(self.rng.random_range(0..3)));
+        terms = terms.with_weight(self.rng.random_range(0..4).into()).unwrap();
+        let (mut cost, mut min_s) = (1.0, 0.0);
+        match self.rng.random_range(0..10) {
+            0 => cost = self.rng.random_range(0.1..DEAREST),
+            1 => min_s = self.rng.random_range(1.0..2000.0),
+            2 => terms = terms.pinned(seconds(self.rng.random_range(100.0..5000.0))).unwrap(),
+            _ => {}
+        }
+        terms = terms.with_cost(cost).unwrap().with_periods(seconds(min_s), Period::NEVER).unwrap();
+        let seen_s = self.now_s;
+        let known = Known { host, cost, min_s, lease: None, copied: false, seen_s, visits: 0, changes: 0, gone: 0 };
+        (terms, known)
+    }
+
+    fn some_page(&mut self) -> u64 {
+        self.rng.random_range(0..60)
+    }
+
+    /// Forgets leases whose time is over.
+    fn expire(&mut self) {
+        let now_s = self.now_s;
+        for page in self.pages.values_mut() {
+            if page.lease.is_some_and(|(_, until_s)| until_s <= now_s) {
+                page.lease = None;
+            }
+        }
+        let over: Vec<LeaseId> =
+            self.held.iter().filter(|(_, (_, until))| *until <= now_s).map(|(lease, _)| *lease).collect();
+        for lease in over {
+            self.held.remove(&lease);
+            self.dead.push(lease);
+        }
+    }
+
+    fn add<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
+        let id = self.some_page();
+        let (terms, known) = self.terms();
+        let is_retired = self.pages.get(&id).is_some_and(|page| page.gone > 6);
+        match scheduler.add(self.now_s, PageId(id), terms) {
+            Ok(()) if is_retired => {
+                let page = self.pages.get_mut(&id).unwrap();
+                (page.host, page.cost, page.min_s, page.gone) = (known.host, known.cost, known.min_s, 0);
+            }
+            Ok(()) => assert!(self.pages.insert(id, known).is_none(), "seed {}", self.seed),
+            Err(Error::KnownPage(_)) => assert!(self.pages.contains_key(&id) && !is_retired, "seed {}", self.seed),
+            Err(error) => assert!(matches!(error, Error::Store(_)), "seed {}: {error}", self.seed),
+        }
+    }
+
+    fn remove<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
+        let id = self.some_page();
+        match scheduler.remove(self.now_s, PageId(id)) {
+            Ok(()) => {
+                let page = self.pages.remove(&id).unwrap();
+                if let Some((lease, _)) = page.lease {
+                    self.held.remove(&lease);
+                    self.dead.push(lease);
+                }
+            }
+            Err(Error::UnknownPage(_)) => assert!(!self.pages.contains_key(&id), "seed {}", self.seed),
+            Err(error) => assert!(matches!(error, Error::Store(_)), "seed {}: {error}", self.seed),
+        }
+    }
+
+    fn change<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
+        let id = self.some_page();
+        let (terms, known) = self.terms();
+        if scheduler.change(self.now_s, PageId(id), terms).is_ok() {
+            let page = self.pages.get_mut(&id).unwrap();
+            (page.host, page.cost, page.min_s) = (known.host, known.cost, known.min_s);
+        }
+    }
+
+    fn limit<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
+        let host = self.rng.random_range(0..HOSTS);
+        match self.rng.random_range(0..4) {
+            0 => {
+                let gap = seconds(self.rng.random_range(0.0..40.0));
+                let limits = HostLimits::NONE.with_gap(gap).unwrap();
+                let limits = limits.with_concurrency(self.rng.random_range(1..4)).unwrap();
+                if scheduler.limit(self.now_s, HostId(host), limits).is_ok() {
+                    self.limits.insert(host, limits);
+                }
+            }
+            1 => {
+                let until_s = self.now_s + self.rng.random_range(0.0..500.0);
+                if scheduler.block(self.now_s, HostId(host), until_s).is_ok() {
+                    self.blocked.insert(host, until_s);
+                }
+            }
+            2 => {
+                if scheduler.unblock(self.now_s, HostId(host)).is_ok() {
+                    self.blocked.remove(&host);
+                }
+            }
+            _ => {
+                let aims = [Aim::Freshness, Aim::Harmonic, Aim::Content, Aim::Age];
+                let rule = match self.rng.random_range(0..5) {
+                    4 => GroupRule::Every(seconds(self.rng.random_range(10.0..9000.0))),
+                    aim => GroupRule::Aim(aims[aim]),
+                };
+                _ = scheduler.rule(self.now_s, GroupId(self.rng.random_range(0..3)), rule);
+            }
+        }
+    }
+
+    fn lease<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
+        let limit = self.rng.random_range(1..6);
+        let Ok(leases) = scheduler.lease(self.now_s, limit) else { return };
+        self.expire();
+        assert!(leases.len() <= limit);
+        for lease in leases {
+            let (seed, now_s) = (self.seed, self.now_s);
+            let page = self.pages.get_mut(&lease.page.0).unwrap();
+            assert!(page.lease.is_none(), "seed {seed}: page {} leased twice", lease.page.0);
+            assert!(page.gone <= 6, "seed {seed}: a retired page is visited");
+            let since = now_s - page.seen_s;
+            assert!(!page.copied || since >= page.min_s - 0.25, "seed {seed}: {since} < {}", page.min_s);
+            assert_eq!(lease.host.0, page.host);
+            page.lease = Some((lease.id, lease.until_s));
+            let (host, cost) = (page.host, page.cost);
+            self.check_host(host);
+            self.given.push((now_s, host, cost));
+            self.held.insert(lease.id, (host, lease.until_s));
+        }
+        self.check_budget();
+    }
+
+    /// May a host be visited now?
+    fn check_host(&self, host: u32) {
+        let (seed, now_s) = (self.seed, self.now_s);
+        let limits = self.limits.get(&host).copied().unwrap_or(HostLimits::NONE);
+        let live = self.held.values().filter(|(other, _)| *other == host).count();
+        assert!(live < limits.concurrency() as usize, "seed {seed}: host {host} has {live} leases");
+        if let Some((last, ..)) = self.given.iter().rev().find(|(_, other, _)| *other == host) {
+            assert!(now_s - last >= limits.gap().seconds(), "seed {seed}: host {host} visited after {}", now_s - last);
+        }
+        assert!(self.blocked.get(&host).is_none_or(|until_s| *until_s <= now_s), "seed {seed}: {host} is blocked");
+    }
+
+    /// Does any window that ends now have more than its share?
+    fn check_budget(&self) {
+        let mut sum = 0.0;
+        for (from_s, _, cost) in self.given.iter().rev() {
+            sum += cost;
+            let most = BUDGET_PER_S * (self.now_s - from_s) + DEAREST;
+            assert!(sum <= most + 1e-6, "seed {}: {sum} since {from_s}, now {}", self.seed, self.now_s);
+        }
+    }
+
+    fn complete<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
+        let live: Vec<u64> = self.pages.iter().filter(|(_, page)| page.lease.is_some()).map(|(id, _)| *id).collect();
+        let outcome = match self.rng.random_range(0..12) {
+            0..3 => Outcome::Changed { divergence: self.rng.random(), last_change: None },
+            3 => Outcome::Changed { divergence: 1.0, last_change: Some(seconds(self.rng.random_range(0.0..9000.0))) },
+            4 => Outcome::Failed { retryable: true },
+            5 => Outcome::Failed { retryable: false },
+            6 => Outcome::Gone,
+            _ => Outcome::Unchanged,
+        };
+        if live.is_empty() || self.rng.random_range(0..8) == 0 {
+            let dead = self.dead.get(self.rng.random_range(0..self.dead.len().max(1))).copied();
+            let dead = dead.unwrap_or(LeaseId(u64::MAX));
+            let refusal = scheduler.complete(self.now_s, dead, outcome);
+            assert!(matches!(refusal, Err(Error::DeadLease(_) | Error::Store(_))), "seed {}", self.seed);
+            return;
+        }
+        let id = live[self.rng.random_range(0..live.len())];
+        let (lease, until_s) = self.pages[&id].lease.unwrap();
+        let refused = Outcome::Changed { divergence: 1.5, last_change: None };
+        assert!(scheduler.complete(self.now_s, lease, refused).is_err());
+        match scheduler.complete(self.now_s, lease, outcome) {
+            Ok(()) => {
+                assert!(self.now_s < until_s, "seed {}: a dead lease was completed", self.seed);
+                self.take_in(id, lease, outcome);
+            }
+            Err(Error::DeadLease(_)) => assert!(self.now_s >= until_s, "seed {}: a live lease was refused", self.seed),
+            Err(error) => assert!(matches!(error, Error::Store(_)), "seed {}: {error}", self.seed),
+        }
+    }
+
+    fn take_in(&mut self, id: u64, lease: LeaseId, outcome: Outcome) {
+        self.held.remove(&lease);
+        self.dead.push(lease);
+        let now_s = self.now_s;
+        let page = self.pages.get_mut(&id).unwrap();
+        page.lease = None;
+        match outcome {
+            Outcome::Unchanged | Outcome::Changed { .. } => {
+                // Visits within one eighth of a second tell nothing.
+                page.visits += u32::from(page.copied && now_s > (page.seen_s * 8.0).floor() / 8.0);
+                let changed = matches!(outcome, Outcome::Changed { .. });
+                page.changes += u32::from(page.copied && changed && now_s > (page.seen_s * 8.0).floor() / 8.0);
+                (page.copied, page.seen_s, page.gone) = (true, now_s, 0);
+            }
+            Outcome::Gone => page.gone += 1,
+            Outcome::Failed { .. } => {}
+        }
+    }
+
+    /// Whatever was acknowledged is known.
+    fn compare<S: Store>(&self, scheduler: &Scheduler<S>) {
+        for id in 0..60 {
+            let found = scheduler.explain(self.now_s, PageId(id));
+            let Some(page) = self.pages.get(&id) else {
+                assert_eq!(found, Err(Error::UnknownPage(PageId(id))));
+                continue;
+            };
+            let found = found.unwrap();
+            assert_eq!((found.visits, found.changes), (page.visits, page.changes), "seed {} page {id}", self.seed);
+            assert_eq!(found.terms.host().0, page.host);
+        }
+    }
+
+    fn step<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
+        let jump = match self.rng.random_range(0..100) {
+            0 => 1e5,
+            1..10 => 200.0,
+            _ => 8.0,
+        };
+        self.now_s += jump * self.rng.random::<f64>();
+        match self.rng.random_range(0..100) {
+            0..12 => self.add(scheduler),
+            12..15 => self.remove(scheduler),
+            15..20 => self.change(scheduler),
+            20..26 => self.limit(scheduler),
+            26..60 => self.lease(scheduler),
+            60..90 => self.complete(scheduler),
+            90..92 => _ = scheduler.replan(self.now_s),
+            92..94 => _ = scheduler.expire(self.now_s),
+            94 => scheduler.compact().unwrap(),
+            _ => _ = scheduler.next_wakeup(self.now_s),
+        }
+    }
+}
+
+fn steps() -> usize {
+    std::env::var("EVERFRESH_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(3000)
+}
+
+#[test]
+fn random_operations_keep_every_promise_and_replay_to_the_same() {
+    for seed in 0..12 {
+        let mut model = Model::new(seed);
+        let mut scheduler = Scheduler::open(settings(seed), Memory::new(), 0.0).unwrap();
+        for step in 0..steps() {
+            model.step(&mut scheduler);
+            if step % 100 == 0 {
+                model.compare(&scheduler);
+                let replayed = Scheduler::open(settings(seed), scheduler.store().clone(), model.now_s).unwrap();
+                assert!(replayed.state() == scheduler.state(), "seed {seed} step {step}: another state");
+                // What was rebuilt goes on as the other would have.
+                scheduler = if step % 200 == 0 { replayed } else { scheduler };
+            }
+        }
+        assert!(model.given.len() > steps() / 20, "seed {seed}: only {} visits", model.given.len());
+    }
+}
+
+#[test]
+fn a_store_that_refuses_costs_work_but_no_promise() {
+    for seed in 100..106 {
+        let mut model = Model::new(seed);
+        let store = Moody { refuses_every: 5, ..Moody::default() };
+        let mut scheduler = Scheduler::open(settings(seed), store, 0.0).unwrap();
+        for step in 0..steps() {
+            model.step(&mut scheduler);
+            if step % 100 == 0 {
+                model.compare(&scheduler);
+                // What the store has is what was acknowledged: a crash here loses nothing.
+                let mut store = scheduler.store().clone();
+                store.refuses_every = 0;
+                let mut rebuilt = Scheduler::open(settings(seed), store, model.now_s).unwrap();
+                model.compare(&rebuilt);
+                rebuilt.expire(model.now_s).unwrap();
+            }
+        }
+    }
+}
+
+/// Everything that is leased, with times.
+fn trail(seed: u64, reopen: bool) -> Vec<(u64, u64, f64)> {
+    let mut scheduler = Scheduler::open(settings(seed), Memory::new(), 0.0).unwrap();
+    let mut trail = Vec::new();
+    for id in 0..40 {
+        let terms = PageTerms::new(HostId(id % 4)).with_weight(f64::from(id + 1)).unwrap();
+        scheduler.add(0.0, PageId(u64::from(id)), terms).unwrap();
+    }
+    let mut now_s = 0.0;
+    for step in 0..2000u32 {
+        if step % 50 == 0 {
+            scheduler.replan(now_s).unwrap();
+        }
+        for lease in scheduler.lease(now_s, 3).unwrap() {
+            trail.push((lease.id.0, lease.page.0, now_s));
+            let outcome = match (lease.page.0 + u64::from(step)) % 5 {
+                0 => Outcome::Changed { divergence: 0.3, last_change: None },
+                1 if step % 7 == 0 => Outcome::Failed { retryable: true },
+                _ => Outcome::Unchanged,
+            };
+            scheduler.complete(now_s, lease.id, outcome).unwrap();
+        }
+        now_s = scheduler.next_wakeup(now_s).unwrap().max(now_s + 0.01);
+        if reopen && step % 17 == 0 {
+            scheduler = Scheduler::open(settings(seed), scheduler.into_store(), now_s).unwrap();
+        }
+    }
+    trail
+}
+
+#[test]
+fn the_same_seed_gives_the_same_leases_also_when_rebuilt_on_the_way() {
+    let plain = trail(1, false);
+    assert!(plain.len() > 1000, "{}", plain.len());
+    assert_eq!(plain, trail(1, false));
+    assert_eq!(plain, trail(1, true));
+    assert_ne!(plain, trail(2, false));
+}

@@ -1,0 +1,273 @@
+//! What an operator asks for, one claim a test.
+
+#![allow(clippy::unwrap_used)]
+
+use everfresh::{Period, Unit};
+use everfresh_sched::{
+    Binding, Error, GroupId, GroupRule, HostId, HostLimits, Lease, Memory, Outcome, PageId, PageTerms, Scheduler,
+    Settings,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+const DAY: f64 = 86_400.0;
+const HOUR: f64 = 3600.0;
+
+fn seconds(seconds: f64) -> Period {
+    Period::of(seconds, Unit::Second).unwrap()
+}
+
+fn open(settings: Settings) -> Scheduler<Memory> {
+    Scheduler::open(settings, Memory::new(), 0.0).unwrap()
+}
+
+fn per_day(visits: f64) -> Settings {
+    Settings::new(visits, Unit::Day).unwrap()
+}
+
+/// Follows the wake-ups to an end, replanning now and then; every lease is answered at once. All leases, with times.
+fn drive(
+    scheduler: &mut Scheduler<Memory>,
+    (from_s, to_s): (f64, f64),
+    replan_s: f64,
+    mut answer: impl FnMut(f64, &Lease) -> Outcome,
+) -> Vec<(f64, Lease)> {
+    let (mut now_s, mut replan_at_s, mut all) = (from_s, from_s, Vec::new());
+    while now_s < to_s {
+        if now_s >= replan_at_s {
+            scheduler.replan(now_s).unwrap();
+            replan_at_s = now_s + replan_s;
+        }
+        for lease in scheduler.lease(now_s, 100).unwrap() {
+            scheduler.complete(now_s, lease.id, answer(now_s, &lease)).unwrap();
+            all.push((now_s, lease));
+        }
+        let next = scheduler.next_wakeup(now_s).unwrap_or(f64::INFINITY);
+        now_s = next.max(now_s + 1e-3).min(replan_at_s).min(to_s);
+    }
+    all
+}
+
+fn unchanged(_: f64, _: &Lease) -> Outcome {
+    Outcome::Unchanged
+}
+
+fn changed_by_turns(now_s: f64, lease: &Lease) -> Outcome {
+    if (now_s / HOUR + lease.page.0 as f64) % 3.0 < 1.0 {
+        return Outcome::Changed { divergence: 1.0, last_change: None };
+    }
+    Outcome::Unchanged
+}
+
+#[test]
+fn a_page_takes_at_most_64_bytes_beyond_its_key() {
+    // Just before and just after the index doubles, and between.
+    for pages in [50_000usize, 57_344, 57_345, 100_000] {
+        let mut scheduler = open(per_day(1000.0));
+        scheduler.reserve(pages);
+        for id in 0..pages as u64 {
+            scheduler.add(0.0, PageId(id), PageTerms::new(HostId((id % 1000) as u32))).unwrap();
+        }
+        let bytes = scheduler.resident_bytes() as f64 / pages as f64;
+        println!("{pages} pages: {bytes:.1} bytes a page");
+        assert!(bytes <= 64.0, "{bytes} at {pages}");
+    }
+}
+
+#[test]
+fn pages_that_are_gone_are_probed_ever_more_rarely_then_retired_but_not_forgotten() {
+    let mut scheduler = open(per_day(100.0));
+    for id in 0..3 {
+        scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0))).unwrap();
+    }
+    let gone = |_: f64, lease: &Lease| if lease.page.0 == 1 { Outcome::Gone } else { Outcome::Unchanged };
+    let visits = drive(&mut scheduler, (0.0, 500.0 * DAY), 10.0 * DAY, gone);
+    let probes: Vec<f64> = visits.iter().filter(|(_, lease)| lease.page.0 == 1).map(|(now, _)| now / DAY).collect();
+    assert_eq!(probes.len(), 7, "{probes:?}");
+    for (pair, expected) in probes.windows(2).zip([1.0, 3.0, 9.0, 27.0, 81.0, 243.0]) {
+        assert!(((pair[1] - pair[0]) / expected - 1.0).abs() < 0.06, "{probes:?}");
+    }
+    assert_eq!(scheduler.explain(500.0 * DAY, PageId(1)).unwrap().binding, Binding::Retired);
+    assert_eq!(scheduler.status(500.0 * DAY).retired, 1);
+    // It is asked for again.
+    scheduler.add(500.0 * DAY, PageId(1), PageTerms::new(HostId(0))).unwrap();
+    let visits = drive(&mut scheduler, (500.0 * DAY, 510.0 * DAY), DAY, unchanged);
+    assert!(visits.iter().any(|(_, lease)| lease.page.0 == 1));
+}
+
+#[test]
+fn failures_back_off_and_erase_nothing() {
+    let mut scheduler = open(per_day(100.0).with_floor(0.0).unwrap());
+    for id in 0..5 {
+        scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0))).unwrap();
+    }
+    drive(&mut scheduler, (0.0, 30.0 * DAY), DAY, changed_by_turns);
+    let before = scheduler.explain(30.0 * DAY, PageId(2)).unwrap();
+    assert!(before.visits > 100 && before.changes > 10, "{before:?}");
+    let fails = |now_s: f64, lease: &Lease| match lease.page.0 {
+        2 => Outcome::Failed { retryable: true },
+        3 => Outcome::Failed { retryable: false },
+        _ => changed_by_turns(now_s, lease),
+    };
+    let visits = drive(&mut scheduler, (30.0 * DAY, 60.0 * DAY), DAY, fails);
+    let of = |id: u64| visits.iter().filter(|(_, lease)| lease.page.0 == id).count();
+    // 15 minutes doubled eleven times are 21 days; a day doubled four times 15.
+    assert!((11..=12).contains(&of(2)) && (4..=5).contains(&of(3)), "{} {}", of(2), of(3));
+    let after = scheduler.explain(60.0 * DAY, PageId(2)).unwrap();
+    assert_eq!((after.visits, after.changes), (before.visits, before.changes));
+    assert!((after.rate.per_day() / before.rate.per_day() - 1.0).abs() < 0.05, "{after:?}");
+    assert!(matches!(after.binding, Binding::Backoff { failures: 11..=12 }), "{after:?}");
+    let visits = drive(&mut scheduler, (60.0 * DAY, 90.0 * DAY), DAY, changed_by_turns);
+    assert!(visits.iter().filter(|(_, lease)| lease.page.0 == 2).count() > 100);
+}
+
+#[test]
+fn a_worker_that_is_lost_gives_its_page_back() {
+    let mut scheduler = open(per_day(DAY));
+    scheduler.add(0.0, PageId(7), PageTerms::new(HostId(0))).unwrap();
+    let lease = scheduler.lease(0.0, 1).unwrap()[0];
+    assert_eq!(scheduler.lease(599.0, 1).unwrap(), []);
+    assert_eq!(scheduler.next_wakeup(599.0), Some(600.0));
+    assert_eq!(scheduler.complete(600.0, lease.id, Outcome::Unchanged), Err(Error::DeadLease(lease.id)));
+    let next = scheduler.next_wakeup(600.0).unwrap();
+    assert!((next / 1500.0 - 1.0).abs() < 0.05, "{next}");
+    assert_eq!(scheduler.lease(next, 1).unwrap()[0].page, PageId(7));
+}
+
+#[test]
+fn explanations_name_what_binds() {
+    let limits = HostLimits::NONE.with_gap(seconds(10.0)).unwrap().with_concurrency(1).unwrap();
+    let mut scheduler = open(per_day(DAY).with_burst(2.0).unwrap());
+    let pinned = |host: u32| PageTerms::new(HostId(host)).pinned(seconds(100.0)).unwrap();
+    for id in 0..6 {
+        scheduler.add(0.0, PageId(id), pinned(u32::from(id >= 3))).unwrap();
+    }
+    scheduler.limit(0.0, HostId(0), limits).unwrap();
+    scheduler.block(0.0, HostId(1), 5000.0).unwrap();
+    let binding = |scheduler: &Scheduler<Memory>, now, id| scheduler.explain(now, PageId(id)).unwrap().binding;
+    assert_eq!(binding(&scheduler, 0.0, 0), Binding::Pin);
+    let leases = scheduler.lease(1000.0, 10).unwrap();
+    assert_eq!(leases.len(), 1);
+    let (leased, other) = (leases[0].page.0, (leases[0].page.0 + 1) % 3);
+    assert_eq!(
+        binding(&scheduler, 1000.0, leased),
+        Binding::Leased { lease: leases[0].id, until_s: leases[0].until_s }
+    );
+    assert_eq!(binding(&scheduler, 1000.0, other), Binding::HostConcurrency);
+    scheduler.complete(1001.0, leases[0].id, Outcome::Unchanged).unwrap();
+    assert_eq!(binding(&scheduler, 1001.0, other), Binding::HostGap { until_s: 1010.0 });
+    assert_eq!(binding(&scheduler, 1001.0, 4), Binding::Blocked { until_s: 5000.0 });
+    assert_eq!(scheduler.next_wakeup(1001.0), Some(1010.0));
+    scheduler.unblock(1001.0, HostId(1)).unwrap();
+    assert_eq!(scheduler.lease(1001.0, 10).unwrap().len(), 2);
+    assert_eq!(scheduler.status(1001.0).backlog, 3);
+    let budget = (3..6).filter(|id| binding(&scheduler, 1001.0, *id) == Binding::Budget).count();
+    assert_eq!(budget, 1);
+}
+
+#[test]
+fn hosts_get_no_more_than_they_bear_and_their_best_pages_get_it() {
+    let mut scheduler = open(per_day(2000.0));
+    let six_an_hour = HostLimits::NONE.with_visits(6, seconds(HOUR)).unwrap();
+    scheduler.limit(0.0, HostId(0), six_an_hour).unwrap();
+    for id in 0..200u64 {
+        // Half of the pages on the host that bears little; every fourth counts ten times.
+        let terms = PageTerms::new(HostId((id % 2) as u32)).with_weight(if id % 4 < 2 { 1.0 } else { 10.0 }).unwrap();
+        scheduler.add(0.0, PageId(id), terms).unwrap();
+    }
+    drive(&mut scheduler, (0.0, 20.0 * DAY), DAY, changed_by_turns);
+    let visits = drive(&mut scheduler, (20.0 * DAY, 50.0 * DAY), DAY, changed_by_turns);
+    let times: Vec<f64> = visits.iter().filter(|(_, lease)| lease.host.0 == 0).map(|(now, _)| *now).collect();
+    assert!(times.windows(7).all(|seven| seven[6] - seven[0] >= HOUR), "seven in an hour");
+    let share = times.len() as f64 / (30.0 * 144.0);
+    assert!((0.95..=1.0).contains(&share), "{share} of what it bears");
+    let total = visits.len() as f64 / (30.0 * 2000.0);
+    assert!((total - 1.0).abs() < 0.01, "{total} of the budget");
+    let of = |host: u32, heavy: bool| {
+        visits.iter().filter(|(_, l)| l.host.0 == host && (l.page.0 % 4 >= 2) == heavy).count() as f64
+    };
+    // With periods that go as the root of the price, ten times the weight is about three times the visits.
+    assert!(of(0, true) / of(0, false) > 1.8, "{} {}", of(0, true), of(0, false));
+    assert!(of(1, true) / of(1, false) > 1.8, "{} {}", of(1, true), of(1, false));
+}
+
+#[test]
+fn spending_follows_the_budget_within_two_percent_of_a_day() {
+    let mut scheduler = open(per_day(500.0));
+    for id in 0..300u32 {
+        scheduler.add(0.0, PageId(id.into()), PageTerms::new(HostId(id % 7))).unwrap();
+    }
+    let visits = drive(&mut scheduler, (0.0, 40.0 * DAY), 6.0 * HOUR, changed_by_turns);
+    for day in 0..40 {
+        let from = f64::from(day) * DAY;
+        let spent = visits.iter().filter(|(now, _)| (from..from + DAY).contains(now)).count() as f64;
+        assert!((spent / 500.0 - 1.0).abs() < 0.02, "{spent} on day {day}");
+    }
+}
+
+#[test]
+fn no_page_waits_longer_than_the_floor_allows() {
+    let mut scheduler = open(per_day(400.0));
+    for id in 0..200 {
+        // Half of them count for nothing, but their owner wants them watched.
+        let terms = PageTerms::new(HostId(0)).with_weight(f64::from(u8::from(id % 2 == 0))).unwrap();
+        scheduler.add(0.0, PageId(id), terms).unwrap();
+    }
+    let visits = drive(&mut scheduler, (0.0, 60.0 * DAY), DAY, changed_by_turns);
+    // All once for 5 % of the budget: 200 / (0.05 x 400) days.
+    let floor_s = 10.0 * DAY;
+    let mut last: BTreeMap<u64, f64> = BTreeMap::new();
+    for (now, lease) in &visits {
+        let before = last.insert(lease.page.0, *now).unwrap_or(0.0);
+        assert!(now - before < 1.06 * floor_s, "page {} waited {} days", lease.page.0, (now - before) / DAY);
+    }
+    assert_eq!(last.len(), 200);
+    let worthless = visits.iter().filter(|(_, lease)| lease.page.0 % 2 == 1).count() as f64 / visits.len() as f64;
+    assert!((0.02..0.05).contains(&worthless), "{worthless}");
+}
+
+#[test]
+fn new_pages_and_known_ones_share() {
+    let mut scheduler = open(per_day(200.0));
+    for id in 0..100 {
+        scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0))).unwrap();
+    }
+    drive(&mut scheduler, (0.0, 30.0 * DAY), DAY, changed_by_turns);
+    for id in 100..400 {
+        scheduler.add(30.0 * DAY, PageId(id), PageTerms::new(HostId(0))).unwrap();
+    }
+    let visits = drive(&mut scheduler, (30.0 * DAY, 40.0 * DAY), DAY, changed_by_turns);
+    let new: BTreeSet<u64> = visits.iter().map(|(_, lease)| lease.page.0).filter(|id| *id >= 100).collect();
+    let old = visits.iter().filter(|(_, lease)| lease.page.0 < 100).count();
+    assert!(new.len() == 300 && old > 100, "{} new pages seen, {old} visits to known ones", new.len());
+}
+
+#[test]
+fn pins_and_group_periods_are_kept_and_nothing_bunches() {
+    let mut scheduler = open(per_day(5000.0));
+    scheduler.rule(0.0, GroupId(1), GroupRule::Every(seconds(6.0 * HOUR))).unwrap();
+    for id in 0..240 {
+        let terms = PageTerms::new(HostId(0));
+        let terms = if id % 2 == 0 { terms.in_group(GroupId(1)) } else { terms.pinned(seconds(6.0 * HOUR)).unwrap() };
+        scheduler.add(0.0, PageId(id), terms).unwrap();
+    }
+    let visits = drive(&mut scheduler, (0.0, 10.0 * DAY), DAY, unchanged);
+    assert!((visits.len() as f64 / 9600.0 - 1.0).abs() < 0.02, "{}", visits.len());
+    // 40 an hour by chance; all at once would be 240.
+    for hour in 24..240 {
+        let from = f64::from(hour) * HOUR;
+        let number = visits.iter().filter(|(now, _)| (from..from + HOUR).contains(now)).count();
+        assert!((15..=70).contains(&number), "{number} in hour {hour}");
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_back_stands_still() {
+    let mut scheduler = open(per_day(DAY));
+    for id in 0..50 {
+        scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0))).unwrap();
+    }
+    assert_eq!(scheduler.lease(1000.0, 50).unwrap().len(), 1);
+    assert_eq!(scheduler.lease(10.0, 50).unwrap().len(), 0);
+    assert_eq!(scheduler.lease(f64::INFINITY, 50).unwrap().len(), 0);
+    assert_eq!(scheduler.lease(1001.0, 50).unwrap().len(), 1);
+}

@@ -32,7 +32,14 @@ fn counts(pages: &Pages, due: Tick, slot: u32, host: Option<u32>) -> bool {
 
 impl Queues {
     /// Finds a host's place, after dropping what no longer waits there.
-    pub(crate) fn settle(&mut self, id: HostId, host: &mut Host, limits: &HostLimits, pages: &Pages, now: f64) {
+    pub(crate) fn settle(
+        &mut self,
+        id: HostId,
+        host: &mut Host,
+        limits: &HostLimits,
+        pages: &Pages,
+        (start_s, now): (f64, f64),
+    ) {
         match host.place {
             Place::Open(due) => _ = self.open.remove(&(due, id)),
             Place::Closed(bits) => _ = self.closed.remove(&(bits, id)),
@@ -41,7 +48,7 @@ impl Queues {
         while host.waiting.peek().is_some_and(|Reverse((due, slot))| !counts(pages, *due, *slot, Some(id.0))) {
             host.waiting.pop();
         }
-        let opens = host.opens_s(limits);
+        let opens = host.opens_s(limits, start_s, now);
         host.place = match host.waiting.peek() {
             Some(Reverse((due, _))) if host.live < limits.concurrency() && opens <= now => {
                 self.open.insert((*due, id));
@@ -104,6 +111,18 @@ impl State {
         {
             self.settle(host.0);
         }
+        // An hour may have ended since a host was found open.
+        while let Some((_, host)) = self.queues.open.first().copied()
+            && !self.is_open(host.0, now)
+        {
+            self.settle(host.0);
+        }
+    }
+
+    /// Is it a time at which a host may be visited?
+    fn is_open(&self, id: u32, now: f64) -> bool {
+        let opens = |host: &Host| host.opens_s(&self.limits(id), self.settings.start_s, now);
+        self.hosts.get(&id).is_none_or(|host| opens(host) <= now)
     }
 
     /// The page to visit now, if any may be.
@@ -142,11 +161,9 @@ impl State {
     fn may_come_early(&self, slot: u32, now: f64) -> bool {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
         let limits = self.limits(page.host);
-        let is_host_open = self
-            .hosts
-            .get(&page.host)
-            .is_none_or(|host| host.live < limits.concurrency() && host.opens_s(&limits) <= now);
-        is_host_open
+        let is_host_free = self.hosts.get(&page.host).is_none_or(|host| host.live < limits.concurrency());
+        is_host_free
+            && self.is_open(page.host, now)
             && rare.trouble == Trouble::None
             && rare.pin_s.is_none()
             && matches!(self.rule(page.group), GroupRule::Aim(_))

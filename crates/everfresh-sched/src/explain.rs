@@ -79,6 +79,11 @@ pub enum Binding {
         /// Until when, in seconds.
         until_s: f64,
     },
+    /// Due, but this is none of its host's hours.
+    HostClosed {
+        /// Until when, in seconds.
+        until_s: f64,
+    },
     /// Due, but its host has all the leases that it may have.
     HostConcurrency,
     /// Due: it waits for its turn within the budget.
@@ -167,6 +172,8 @@ impl State {
             Binding::HostConcurrency
         } else if host.gap_ends_s(&limits) > now {
             Binding::HostGap { until_s: start + host.gap_ends_s(&limits) }
+        } else if limits.week().wait_s(start + now) > 0.0 {
+            Binding::HostClosed { until_s: start + host.opens_s(&limits, start, now) }
         } else {
             Binding::Budget
         }

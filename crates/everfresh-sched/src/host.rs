@@ -37,9 +37,10 @@ pub(crate) enum Place {
 }
 
 impl Host {
-    /// From when on it may be visited, as far as time matters.
-    pub(crate) fn opens_s(&self, limits: &HostLimits) -> f64 {
-        self.gap_ends_s(limits).max(self.blocked_until_s)
+    /// From when on it may be visited, as far as time matters, if it is `now` on a clock that began at `start_s`.
+    pub(crate) fn opens_s(&self, limits: &HostLimits, start_s: f64, now: f64) -> f64 {
+        let spared = self.gap_ends_s(limits).max(self.blocked_until_s).max(now);
+        spared + limits.week().wait_s(start_s + spared)
     }
 
     pub(crate) fn gap_ends_s(&self, limits: &HostLimits) -> f64 {

@@ -14,7 +14,8 @@
 //!
 //! * a page has at most one live lease; a completion whose lease is not live is refused;
 //! * in any time W at most `budget W + max(burst, dearest visit)` is spent, replays included;
-//! * between two visits to a host lies its gap, and never are more of its leases live than it allows;
+//! * between two visits to a host lies its gap, none begins outside of its hours, and never are more of its leases live than it
+//!   allows;
 //! * failures never erase what was learnt; pages that are gone are probed ever more rarely, then retired, never forgotten;
 //! * what was acknowledged is in the store, and replaying the store gives an equal state.
 //!
@@ -26,7 +27,8 @@
 //! use everfresh::{Period, Unit};
 //! use everfresh_sched::{HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Settings};
 //!
-//! let mut scheduler = Scheduler::open(Settings::new(2.0, Unit::Minute)?, Memory::new(), 0.0)?;
+//! let settings = Settings::new(2.0, Unit::Minute)?.with_burst(1.0)?;
+//! let mut scheduler = Scheduler::open(settings, Memory::new(), 0.0)?;
 //! for page in 0..4 {
 //!     scheduler.add(0.0, PageId(page), PageTerms::new(HostId(0)))?;
 //! }
@@ -56,6 +58,7 @@ mod state;
 mod store;
 mod terms;
 mod tick;
+mod week;
 
 pub use error::{Error, Result};
 pub use event::{Event, Lease, LeaseId, Outcome};
@@ -64,3 +67,4 @@ pub use scheduler::Scheduler;
 pub use state::State;
 pub use store::{Memory, Store};
 pub use terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
+pub use week::Week;

@@ -33,7 +33,7 @@ impl State {
             let scale = live.len() as f64 / sample.len() as f64;
             let cost = |slot: &u32| self.pages.rare(*slot).cost;
             let demand =
-                |price: f64| scale * sample.iter().map(|slot| cost(slot) / self.period_s(*slot, price).0).sum::<f64>();
+                |price: f64| scale * sample.iter().map(|slot| cost(slot) / self.gap_s(*slot, price)).sum::<f64>();
             self.price = meeting(self.settings.budget_per_s, self.price, demand);
         }
         self.replanned_s = now;
@@ -55,6 +55,11 @@ impl State {
         }
     }
 
+    /// The time between two visits at a price: the period, and the wait for an hour of its host.
+    fn gap_s(&self, slot: u32, price: f64) -> f64 {
+        self.period_s(slot, price).0 + self.limits(self.pages.get(slot).host).week().mean_wait_s()
+    }
+
     /// Gives every host whose pages ask for more than it bears a price of its own, which does not depend on that of others.
     fn price_hosts(&mut self, live: &[u32]) {
         let mut by_host: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -66,8 +71,9 @@ impl State {
         }
         self.hosts.values_mut().for_each(|host| host.price = 0.0);
         for (id, slots) in by_host {
-            let bears = HOST_LOAD / self.limits(id).gap().seconds();
-            let demand = |price: f64| slots.iter().map(|slot| 1.0 / self.period_s(*slot, price).0).sum::<f64>();
+            let limits = self.limits(id);
+            let bears = HOST_LOAD * limits.week().open_share() / limits.gap().seconds();
+            let demand = |price: f64| slots.iter().map(|slot| 1.0 / self.gap_s(*slot, price)).sum::<f64>();
             // A host that bears what is asked at a quarter of the price will hardly be full.
             if demand(self.price / 4.0) > bears {
                 let price = meeting(bears, self.price, demand);

@@ -279,7 +279,9 @@ impl State {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
         let follows = matches!(self.rule(page.group), GroupRule::Aim(_));
         let is_priced = follows && rare.trouble == Trouble::None && rare.pin_s.is_none();
-        let is_held = self.hosts.get(&page.host).is_some_and(|host| host.price > self.price);
+        // Who waits for a host that is full, or for its hours, does not wait for the budget.
+        let is_full = self.hosts.get(&page.host).is_some_and(|host| host.price > self.price);
+        let is_held = is_full || self.limits(page.host).week().mean_wait_s() > 0.0;
         if is_priced && !is_held && page.due < Tick::LAST {
             let late = now - page.due.seconds().max(self.replanned_s);
             self.lag_s += (late - self.lag_s) / self.pages.len().max(LAG_VISITS) as f64;
@@ -491,7 +493,8 @@ impl State {
     pub(crate) fn settle(&mut self, host: u32) {
         let limits = self.limits(host);
         if let Some(entry) = self.hosts.get_mut(&host) {
-            self.queues.settle(HostId(host), entry, &limits, &self.pages, self.now_s);
+            let times = (self.settings.start_s, self.now_s);
+            self.queues.settle(HostId(host), entry, &limits, &self.pages, times);
         }
     }
 }

@@ -6,11 +6,11 @@ use everfresh::policy::Aim;
 use everfresh::{Period, Unit};
 use everfresh_sched::{
     Error, Event, GroupId, GroupRule, HostId, HostLimits, LeaseId, Memory, Outcome, PageId, PageTerms, Result,
-    Scheduler, Settings, State, Store,
+    Scheduler, Settings, State, Store, Week,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const BUDGET_PER_S: f64 = 0.2;
 const BURST: f64 = 3.0;
@@ -68,6 +68,8 @@ struct Model {
     pages: BTreeMap<u64, Known>,
     limits: BTreeMap<u32, HostLimits>,
     blocked: BTreeMap<u32, f64>,
+    /// Hosts with hours.
+    weekly: BTreeSet<u32>,
     /// Every lease ever: when, where, what it cost.
     given: Vec<(f64, u32, f64)>,
     /// Where each lease that is live is held.
@@ -78,6 +80,11 @@ struct Model {
 
 fn seconds(seconds: f64) -> Period {
     Period::of(seconds, Unit::Second).unwrap()
+}
+
+/// Which hours a host has, if any.
+fn hours_of(host: u32, day: u8, hour: u8) -> bool {
+    (u32::from(day) + u32::from(hour) + host).is_multiple_of(2)
 }
 
 fn settings(seed: u64) -> Settings {
@@ -93,6 +100,7 @@ impl Model {
             pages: BTreeMap::new(),
             limits: BTreeMap::new(),
             blocked: BTreeMap::new(),
+            weekly: BTreeSet::new(),
             given: Vec::new(),
             held: BTreeMap::new(),
             dead: Vec::new(),
@@ -182,9 +190,15 @@ impl Model {
             0 => {
                 let gap = seconds(self.rng.random_range(0.0..40.0));
                 let limits = HostLimits::NONE.with_gap(gap).unwrap();
-                let limits = limits.with_concurrency(self.rng.random_range(1..4)).unwrap();
+                let mut limits = limits.with_concurrency(self.rng.random_range(1..4)).unwrap();
+                let weekly = self.rng.random_range(0..3) == 0;
+                if weekly {
+                    limits = limits.with_week(Week::of(|day, hour| hours_of(host, day, hour)).unwrap());
+                }
                 if scheduler.limit(self.now_s, HostId(host), limits).is_ok() {
                     self.limits.insert(host, limits);
+                    self.weekly.remove(&host);
+                    self.weekly.extend(weekly.then_some(host));
                 }
             }
             1 => {
@@ -240,6 +254,11 @@ impl Model {
         if let Some((last, ..)) = self.given.iter().rev().find(|(_, other, _)| *other == host) {
             assert!(now_s - last >= limits.gap().seconds(), "seed {seed}: host {host} visited after {}", now_s - last);
         }
+        // Time 0 is a Thursday.
+        let (day, hour) = ((now_s / 86_400.0 + 3.0) % 7.0, now_s / 3600.0 % 24.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "floor")]
+        let is_open = hours_of(host, day as u8, hour as u8);
+        assert!(is_open || !self.weekly.contains(&host), "seed {seed}: host {host} visited at {now_s}");
         assert!(self.blocked.get(&host).is_none_or(|until_s| *until_s <= now_s), "seed {seed}: {host} is blocked");
     }
 

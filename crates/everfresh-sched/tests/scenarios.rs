@@ -5,7 +5,7 @@
 use everfresh::{Period, Unit};
 use everfresh_sched::{
     Binding, Error, GroupId, GroupRule, HostId, HostLimits, Lease, Memory, Outcome, PageId, PageTerms, Scheduler,
-    Settings,
+    Settings, Week,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -258,6 +258,60 @@ fn pins_and_group_periods_are_kept_and_nothing_bunches() {
         let number = visits.iter().filter(|(now, _)| (from..from + HOUR).contains(now)).count();
         assert!((15..=70).contains(&number), "{number} in hour {hour}");
     }
+}
+
+#[test]
+fn hosts_are_visited_in_their_hours_and_get_what_they_bear_there() {
+    // A real clock; nights only, in a zone two hours east, and at most 30 an hour.
+    let start_s = 1_767_571_200.0;
+    let mut scheduler =
+        Scheduler::open(per_day(12_000.0).with_start(start_s).unwrap(), Memory::new(), start_s).unwrap();
+    let nights = Week::of(|_, hour| hour < 6).unwrap().east_of_utc(7200).unwrap();
+    let limits = HostLimits::NONE.with_visits(30, seconds(HOUR)).unwrap().with_week(nights);
+    scheduler.limit(start_s, HostId(0), limits).unwrap();
+    for id in 0..1000u32 {
+        scheduler.add(start_s, PageId(id.into()), PageTerms::new(HostId(id % 2))).unwrap();
+    }
+    drive(&mut scheduler, (start_s, start_s + 10.0 * DAY), DAY, changed_by_turns);
+    let visits = drive(&mut scheduler, (start_s + 10.0 * DAY, start_s + 40.0 * DAY), DAY, changed_by_turns);
+    let at_night: Vec<f64> = visits.iter().filter(|(_, lease)| lease.host.0 == 0).map(|(now, _)| *now).collect();
+    for now_s in &at_night {
+        let hour = ((now_s - start_s) / HOUR + 2.0) % 24.0;
+        assert!(hour < 6.0, "visited at {hour}");
+    }
+    let share = at_night.len() as f64 / (30.0 * 180.0);
+    // Where the budget's visits are further apart, a host that opens waits for the next one: 0.86 of it with 3,000 a day.
+    assert!((0.95..=1.01).contains(&share), "{share} of what it bears");
+    assert!((visits.len() as f64 / 360_000.0 - 1.0).abs() < 0.01, "{}", visits.len());
+    let noon_s = start_s + 40.5 * DAY;
+    let waiting = (0..1000).filter(|id| {
+        let binding = scheduler.explain(noon_s, PageId(*id)).unwrap().binding;
+        matches!(binding, Binding::HostClosed { until_s } if until_s == start_s + 41.0 * DAY - 7200.0)
+    });
+    assert!(waiting.count() > 0);
+}
+
+#[test]
+fn with_less_budget_what_is_worth_least_goes_first() {
+    let settings = per_day(2000.0).with_floor(0.0).unwrap();
+    let mut scheduler = open(settings);
+    for id in 0..300u32 {
+        let weight = [1.0, 10.0, 100.0][id as usize % 3];
+        scheduler.add(0.0, PageId(id.into()), PageTerms::new(HostId(0)).with_weight(weight).unwrap()).unwrap();
+    }
+    drive(&mut scheduler, (0.0, 20.0 * DAY), DAY, changed_by_turns);
+    let shares = |visits: &[(f64, Lease)]| {
+        [0, 1, 2].map(|class| visits.iter().filter(|(_, lease)| lease.page.0 % 3 == class).count() as f64 / 20.0)
+    };
+    let rich = shares(&drive(&mut scheduler, (20.0 * DAY, 40.0 * DAY), DAY, changed_by_turns));
+    // A twentieth of the budget, from one opening to the next.
+    let settings = per_day(100.0).with_floor(0.0).unwrap();
+    let mut scheduler = Scheduler::open(settings, scheduler.into_store(), 40.0 * DAY).unwrap();
+    let poor = shares(&drive(&mut scheduler, (40.0 * DAY, 60.0 * DAY), DAY, changed_by_turns));
+    let (before, after): (f64, f64) = (rich.iter().sum(), poor.iter().sum());
+    assert!((before / 2000.0 - 1.0).abs() < 0.01 && (after / 100.0 - 1.0).abs() < 0.02, "{before} {after}");
+    // The light pages lose all but a fiftieth, the heavy ones keep most of what is left.
+    assert!(poor[0] / rich[0] < 0.02 && poor[2] > 0.8 * after, "{rich:?} {poor:?}");
 }
 
 #[test]

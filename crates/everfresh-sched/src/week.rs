@@ -69,9 +69,9 @@ impl Week {
         self.hours[(number / 64) as usize] >> (number % 64) & 1 == 1
     }
 
-    /// How long to wait at a time until an hour is open, in seconds: 0 if one is.
+    /// How long to wait at a time until an hour is open, in seconds: 0 if one is, and at the end of all time.
     pub fn wait_s(&self, unix_s: f64) -> f64 {
-        if self.hours == Week::ALWAYS.hours {
+        if self.hours == Week::ALWAYS.hours || !unix_s.is_finite() {
             return 0.0;
         }
         let local_s = unix_s + f64::from(self.east_s) + FIRST_HOUR * HOUR_S;

@@ -315,6 +315,19 @@ fn with_less_budget_what_is_worth_least_goes_first() {
 }
 
 #[test]
+fn a_host_that_is_blocked_for_good_does_not_keep_anybody_awake() {
+    let mut scheduler = open(per_day(DAY));
+    let limits = HostLimits::NONE.with_week(Week::of(|_, hour| hour < 6).unwrap());
+    scheduler.limit(0.0, HostId(0), limits).unwrap();
+    scheduler.add(0.0, PageId(0), PageTerms::new(HostId(0)).pinned(seconds(60.0)).unwrap()).unwrap();
+    scheduler.block(0.0, HostId(0), f64::INFINITY).unwrap();
+    assert_eq!(scheduler.lease(100.0, 1).unwrap(), []);
+    assert_eq!(scheduler.next_wakeup(100.0), Some(f64::INFINITY));
+    scheduler.unblock(100.0, HostId(0)).unwrap();
+    assert_eq!(scheduler.lease(100.0, 1).unwrap().len(), 1);
+}
+
+#[test]
 fn a_clock_that_jumps_back_stands_still() {
     let mut scheduler = open(per_day(DAY));
     for id in 0..50 {

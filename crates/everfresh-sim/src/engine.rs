@@ -67,7 +67,8 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
         if from == conditions.warmup_s {
             cells.par_iter_mut().for_each(Cell::forget_score);
         }
-        if learns_at(number) {
+        let learns = learns_at(number);
+        if learns {
             let sample: Vec<_> = sampled(&cells).map(|cell| (&cell.about, &cell.memory)).collect();
             policy.learn(&sample);
         }
@@ -78,7 +79,7 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
             prices.meet(&policy, &cells, due, live, (from, to));
         }
         prices.hold_hosts(&policy, &cells, &hosts, (from, to));
-        let scene = Scene { world, policy: &policy, conditions, prices: &prices };
+        let scene = Scene { world, policy: &policy, conditions, prices: &prices, learnt: learns };
         let visits: u64 = cells.par_chunks_mut(CHUNK).map(|chunk| scene.advance(chunk, from, to)).sum();
         spent += visits as f64;
         allowed += budget * (to - from);
@@ -204,6 +205,8 @@ struct Scene<'a, P> {
     policy: &'a P,
     conditions: &'a Conditions,
     prices: &'a Prices,
+    /// Has the policy learnt just before?
+    learnt: bool,
 }
 
 /// A page in a run.
@@ -220,6 +223,9 @@ struct Cell<M> {
     place: f64,
     visited_s: f64,
     saw_s: f64,
+    /// The price at which the period was last asked for, and the period: it is the same until the page is visited, the policy
+    /// learns or the price moves.
+    asked: (f64, f64),
     /// Up to when the score is integrated.
     now_s: f64,
     stale_since_s: Option<f64>,
@@ -251,6 +257,7 @@ impl<M> Cell<M> {
             place: factor,
             visited_s: page.born_s,
             saw_s: page.born_s,
+            asked: (f64::NAN, 0.0),
             now_s: page.born_s,
             stale_since_s: None,
             divergence: 0.0,
@@ -324,6 +331,9 @@ impl<P: Policy> Scene<'_, P> {
     fn live(&self, cell: &mut Cell<P::Memory>, from: f64, to: f64) {
         let clairvoyance = self.policy.clairvoyance();
         let stretch = self.prices.stretch(cell.host);
+        if self.learnt {
+            cell.asked.0 = f64::NAN;
+        }
         let mut due = self.due(cell, stretch);
         if due < from {
             // Cheaper visits make many pages due at once: a crawler takes them one after the other.
@@ -359,18 +369,22 @@ impl<P: Policy> Scene<'_, P> {
     }
 
     /// When the next visit is due; a clairvoyant policy goes when something has happened.
-    fn due(&self, cell: &Cell<P::Memory>, stretch: f64) -> f64 {
+    fn due(&self, cell: &mut Cell<P::Memory>, stretch: f64) -> f64 {
         if self.policy.clairvoyance() != Clairvoyance::None {
             return f64::INFINITY;
         }
         let price = self.prices.on_host(cell.host, self.prices.price);
-        cell.visited_s + cell.period(self.policy, price) * stretch * cell.factor
+        if cell.asked.0 != price {
+            cell.asked = (price, cell.period(self.policy, price));
+        }
+        cell.visited_s + cell.asked.1 * stretch * cell.factor
     }
 
     fn visit(&self, cell: &mut Cell<P::Memory>, due: f64) {
         cell.events += 1;
         cell.score.visits += 1;
         cell.visited_s = due;
+        cell.asked.0 = f64::NAN;
         self.draw_factor(cell);
         let failed = self.world.failures > 0.0 && cell.rng.random::<f64>() < self.world.failures;
         let outcome = if failed {

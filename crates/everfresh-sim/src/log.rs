@@ -84,7 +84,9 @@ const MOST: usize = 1000;
 impl Changes {
     fn new(seen: &[Observation], between: Between, key: u64) -> Changes {
         let mut likely = MaximumLikelihood::new();
-        seen.iter().for_each(|observation| likely.observe(observation));
+        for observation in seen {
+            likely.observe(observation);
+        }
         let seed = if let Between::Likely(seed) = between { seed } else { 0 };
         Changes { between, rate: likely.estimate().rate.per_second(), rng: stream(seed, key, 5) }
     }

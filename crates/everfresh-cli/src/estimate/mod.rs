@@ -16,7 +16,7 @@ mod visits;
 
 use anyhow::{Result, bail};
 use everfresh::Unit;
-use everfresh::estimate::{Estimator, Habits, LastChange, MaximumLikelihood, Naive, Observation, Ratio, poisson};
+use everfresh::estimate::{Estimator, Habits, LastChange, MaximumLikelihood, Naive, Ratio, poisson};
 use rayon::prelude::*;
 
 use crate::args::{EstimateArgs, EstimatorArg, VisitArgs};
@@ -72,7 +72,7 @@ fn drifting(args: &EstimateArgs) -> Result<()> {
 }
 
 /// What the visits of pages saw, with the group of each: of some thousands at most, evenly drawn by name. And how many pages there are.
-pub(crate) fn observations(args: &VisitArgs) -> Result<(usize, Vec<(u32, Vec<Observation>)>)> {
+pub(crate) fn observations(args: &VisitArgs) -> Result<(usize, Vec<report::Seen>)> {
     let mut learner = Learner::new(args, |_| Alone::<Naive>::new())?;
     let pages = learner.by_name();
     Ok((pages.len(), learner.record(&pages)?))

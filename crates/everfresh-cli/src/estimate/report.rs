@@ -77,7 +77,7 @@ impl Model for Recorder {
 type Series = (String, Vec<f64>);
 
 /// The group of a page and what its visits saw.
-pub(super) type Seen = (u32, Vec<Observation>);
+pub(crate) type Seen = (u32, Vec<Observation>);
 
 impl<M: Model> Learner<M> {
     /// Reads the visits of some pages once more, evenly drawn by name.

@@ -26,7 +26,7 @@ const PAGES_OF_GROUP: usize = 500;
 /// Rounds of weighing and learning at most, and the change at which they end, on few pages and on all; rounds for groups.
 const ROUNDS: usize = 40;
 const NEAR: (usize, f64) = (8, 1e-3);
-const SETTLED: (usize, f64) = (1, 1e-5);
+const SETTLED: (usize, f64) = (1, 3e-4);
 const GROUP_ROUNDS: usize = 2;
 
 impl Priors {

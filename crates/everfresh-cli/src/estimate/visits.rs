@@ -1,7 +1,7 @@
 //! Visits as a batch of a table has them, ready to be taken in.
 
 use anyhow::{Context as _, Result, bail};
-use arrow_array::StringArray;
+use arrow_array::StringViewArray;
 use foldhash::quality::RandomState;
 use std::hash::BuildHasher;
 
@@ -158,8 +158,8 @@ pub(super) struct Visit {
 /// The visits of a batch.
 pub(super) struct Visits {
     pub batch: Batch,
-    pub names: StringArray,
-    pub groups: Option<StringArray>,
+    pub names: StringViewArray,
+    pub groups: Option<StringViewArray>,
     /// Those of each shard, in the order of the rows.
     pub shards: Vec<Vec<Visit>>,
     pub skipped: Skipped,

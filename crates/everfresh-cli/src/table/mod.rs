@@ -23,9 +23,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use arrow_array::builder::StringBuilder;
+use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, SchemaRef};
 
 use columns::Places;
@@ -264,12 +264,14 @@ impl Input {
     }
 }
 
-/// All values of a column as text: a column of plain text as it is.
-pub(crate) fn as_texts(array: &ArrayRef) -> StringArray {
-    if let (DataType::Utf8, 0) = (array.data_type(), array.null_count()) {
-        return array.as_string::<i32>().clone();
+/// All values of a column as text: a column of plain text as it is, without a copy.
+pub(crate) fn as_texts(array: &ArrayRef) -> StringViewArray {
+    match (array.data_type(), array.null_count()) {
+        (DataType::Utf8View, 0) => return array.as_string_view().clone(),
+        (DataType::Utf8, 0) => return StringViewArray::from(array.as_string::<i32>()),
+        _ => {}
     }
-    let mut texts = StringBuilder::with_capacity(array.len(), 16 * array.len());
+    let mut texts = StringViewBuilder::with_capacity(array.len());
     for_each_text(array, |text| texts.append_value(text));
     texts.finish()
 }

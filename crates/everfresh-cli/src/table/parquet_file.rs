@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use arrow_array::RecordBatch;
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -47,6 +47,17 @@ pub(super) fn open(source: &Source) -> Result<Footer> {
         .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
     let metadata = guarded(|| Ok(ArrowReaderMetadata::load(source, options)?));
     Ok(Footer { metadata: metadata.map_err(|error| broken(&source.name, "cannot read the footer", &error))? })
+}
+
+/// The same file, whose texts are not copied but looked at where they are.
+fn with_views(metadata: &ArrowReaderMetadata) -> ParquetResult<ArrowReaderMetadata> {
+    let view = |field: &Arc<Field>| match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
+        _ => Arc::clone(field),
+    };
+    let fields: Vec<_> = metadata.schema().fields().iter().map(view).collect();
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
 }
 
 fn broken(name: &str, what: &str, error: &anyhow::Error) -> anyhow::Error {
@@ -111,7 +122,9 @@ pub(super) fn jobs(
         None => footer.pieces(&mask),
     };
     let bytes_per_row = file.source.size as f64 / footer.rows().max(1) as f64;
-    let (file, columns, metadata) = (Arc::clone(file), Arc::clone(columns), footer.metadata.clone());
+    let views = in_parts.then(|| with_views(&footer.metadata).ok()).flatten();
+    let (file, columns) = (Arc::clone(file), Arc::clone(columns));
+    let metadata = views.unwrap_or_else(|| footer.metadata.clone());
     pieces.into_iter().map(move |piece| {
         let (file, columns, metadata) = (Arc::clone(&file), Arc::clone(&columns), metadata.clone());
         let (mask, taken) = (mask.clone(), taken.clone());

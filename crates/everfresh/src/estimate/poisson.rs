@@ -203,7 +203,8 @@ pub struct Group {
     /// Mean ln P per gap of exponential, Lomax and Weibull, each fitted to half of the pages and judged on the other: pages whose
     /// first half of visits had such a mean gap, by the gaps of the second half. None for fewer than two.
     pub held_out: Option<[f64; 3]>,
-    /// The winner: the exponential law unless another is clearly better, and Lomax unless Weibull is clearly better.
+    /// The winner: the exponential law unless another is clearly better, and Lomax unless Weibull is clearly better. Lomax is not
+    /// among them where the dispersion exceeds 1.5: what varies within pages is not explained by rates that differ between them.
     pub law: Law,
     /// The shape of that law: α of Lomax, k of Weibull.
     pub shape: Option<f64>,
@@ -243,7 +244,9 @@ fn octave(seconds: f64) -> i32 {
 fn group(octave: i32, pages: &[Gaps], later: &[Vec<Spell>]) -> Group {
     let gaps: usize = pages.iter().map(|page| page.gaps.len()).sum();
     let from = Unit::Day.seconds() * f64::from(octave).exp2();
-    let (held_out, law, shape) = verdict(later, from * std::f64::consts::SQRT_2);
+    let dispersion = dispersion(pages);
+    let is_bursty = dispersion.is_some_and(|dispersion| dispersion > BURSTY);
+    let (held_out, law, shape) = verdict(later, from * std::f64::consts::SQRT_2, is_bursty);
     Group {
         mean_gap: (Period::raw(from), Period::raw(2.0 * from)),
         pages: pages.len(),
@@ -251,7 +254,7 @@ fn group(octave: i32, pages: &[Gaps], later: &[Vec<Spell>]) -> Group {
         distance: distance(pages),
         by_chance: by_chance(gaps),
         passing: pages.iter().filter(|page| passes(page)).count() as f64 / pages.len() as f64,
-        dispersion: dispersion(pages),
+        dispersion,
         bars: bars(pages, gaps),
         held_out,
         law,
@@ -408,9 +411,12 @@ fn golden(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> (f64, f
 /// By so much, as a logarithm, a law must fit held-out gaps better than a simpler one to replace it: 20 to 1, as with a profile.
 const BETTER: f64 = 3.0;
 
+/// Where the gaps of each page vary more than this, compared with a Poisson page, it is no Poisson page of whatever rate.
+const BURSTY: f64 = 1.5;
+
 /// Held-out ln P per gap of the three laws, and the winner, fitted to all pages; where there are none, the exponential law of
 /// that mean.
-fn verdict(pages: &[Vec<Spell>], mean: f64) -> (Option<[f64; LAWS]>, Law, Option<f64>) {
+fn verdict(pages: &[Vec<Spell>], mean: f64, is_bursty: bool) -> (Option<[f64; LAWS]>, Law, Option<f64>) {
     if pages.len() < 2 {
         return (None, Law::Exponential(Exponential::new(Rate::estimated(1.0 / mean))), None);
     }
@@ -425,7 +431,8 @@ fn verdict(pages: &[Vec<Spell>], mean: f64) -> (Option<[f64; LAWS]>, Law, Option
         }
     }
     let mut winner = 0;
-    for law in 1..LAWS {
+    // Pages whose rates differ do not explain what varies within each.
+    for law in if is_bursty { 2 } else { 1 }..LAWS {
         winner = if held_out[law] > held_out[winner] + BETTER { law } else { winner };
     }
     let (law, shape) = law_of(winner, &cells(pages.iter()));

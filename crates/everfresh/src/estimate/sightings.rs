@@ -194,12 +194,15 @@ impl Density {
     }
 
     fn log_at(&self, rate: f64, x: f64) -> f64 {
-        let seen = |(count, length): (f64, f64)| match rate * length {
-            // A change is certain to the last digit.
-            r if r > 40.0 => 0.0,
-            r => count * (-(-r).exp_m1()).max(f64::MIN_POSITIVE).ln(),
+        let Within { parts, len } = &self.within;
+        let share = |part: usize| -(-rate * parts[part].1).exp_m1();
+        let log = |share: f64| share.max(f64::MIN_POSITIVE).ln();
+        // The outer two of three count alike: one logarithm does for both.
+        let seen = match len {
+            1 => parts[0].0 * log(share(0)),
+            _ => parts[0].0 * log(share(0) * share(2)) + parts[1].0 * log(share(1)),
         };
-        self.shape * x - self.time * rate + self.within.iter().map(seen).sum::<f64>()
+        self.shape * x - self.time * rate + seen
     }
 
     /// The λ at which it is largest, and its width there: where `time λ` balances the pull of the changes.
@@ -228,15 +231,18 @@ struct Grid {
     /// The first λ, and the logarithm of the ratio of two neighbours.
     first: f64,
     step: f64,
-    /// At each point, their sum being 1.
-    share: [f64; POINTS],
+    /// At each point, their sum being 1; beyond the last point 0.
+    share: [f64; MOST_POINTS],
+    points: usize,
     mean: f64,
     /// ln of the mean less the mean of ln λ.
     log_gap: f64,
 }
 
-/// The sum over points converges faster than any power of their distance; so many give nine digits and more.
-const POINTS: usize = 49;
+/// The sum over points converges faster than any power of their distance: a third of the width of the peak gives six digits. Quantiles
+/// between points, and peaks that are steep on one side, need some more.
+const MOST_POINTS: usize = 49;
+const FEWEST_POINTS: f64 = 29.0;
 
 /// Where the density is e^-16 of its peak it no longer counts.
 const DROP: f64 = 16.0;
@@ -254,10 +260,12 @@ impl Grid {
             x
         };
         let (below, above) = (reach(-1.0), reach(1.0));
-        let step = (below + above) / (POINTS - 1) as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number")]
+        let points = ((below + above) / (0.33 * width)).clamp(FEWEST_POINTS, MOST_POINTS as f64) as usize;
+        let step = (below + above) / (points - 1) as f64;
         let (first, ratio) = (mode * (-below).exp(), step.exp());
-        let (mut rate, mut share, mut sums) = (first, [0.0; POINTS], [0.0; 3]);
-        for (point, share) in share.iter_mut().enumerate() {
+        let (mut rate, mut share, mut sums) = (first, [0.0; MOST_POINTS], [0.0; 3]);
+        for (point, share) in share.iter_mut().enumerate().take(points) {
             let x = point as f64 * step - below;
             *share = (density.log_at(rate, x) - top).exp();
             sums = [sums[0] + *share, sums[1] + *share * rate, sums[2] + *share * x];
@@ -266,7 +274,7 @@ impl Grid {
         let [total, rates, logs] = sums;
         let mean = rates / total;
         let log_gap = ((mean / mode).ln() - logs / total).max(1e-12);
-        Grid { first, step, share: share.map(|share| share / total), mean, log_gap }
+        Grid { first, step, share: share.map(|share| share / total), points, mean, log_gap }
     }
 
     /// What the nearest gamma distribution has beyond the prior.
@@ -279,7 +287,7 @@ impl Grid {
     fn quantile(&self, share: f64) -> f64 {
         let at = |point: usize| self.share.get(point).copied().unwrap_or(0.0);
         let (mut sum, mut before) = (0.0, 0.0);
-        for point in 0..POINTS {
+        for point in 0..self.points {
             // The integral up to a point: half of the point's own share, and the first correction of Euler and Maclaurin.
             let (near, far) = (at(point + 1) - at(point.wrapping_sub(1)), at(point + 2) - at(point.wrapping_sub(2)));
             let up_to = sum + 0.5 * at(point) - (8.0 * near - far) / 144.0;
@@ -290,7 +298,7 @@ impl Grid {
             sum += at(point);
             before = up_to;
         }
-        self.first * ((POINTS - 1) as f64 * self.step).exp()
+        self.first * ((self.points - 1) as f64 * self.step).exp()
     }
 }
 

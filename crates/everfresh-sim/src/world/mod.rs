@@ -1,6 +1,6 @@
 //! Worlds: pages with sources that change on their own, synthetic or recorded.
 //!
-//! A [`World`] says what there is; a [`Pair`] is one page as it lives through a run: the source with its next change, and the
+//! A [`World`] says what there is; a `Pair` is one page as it lives through a run: the source with its next change, and the
 //! copy that was last made of it. Every page has its own stream of random numbers, drawn from the seed and its place, so that
 //! a run gives the same bytes on any number of threads.
 

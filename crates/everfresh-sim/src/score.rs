@@ -70,23 +70,14 @@ impl Score {
 
     /// How much fresher this run kept the same pages than another: paired, page by page.
     pub fn fresher_than(&self, other: &Score) -> Measured {
-        self.paired(other, |page| page.fresh_s)
-    }
-
-    /// How much less its copies diverged than those of another run over the same pages.
-    pub fn closer_than(&self, other: &Score) -> Measured {
-        self.paired(other, |page| -page.divergence_s)
+        let pairs = self.pages.iter().zip(&other.pages);
+        let difference = pairs.map(|(a, b)| PageScore { fresh_s: a.fresh_s - b.fresh_s, ..*a });
+        Score { pages: difference.collect(), events: 0 }.freshness()
     }
 
     /// The score of every n-th page.
     #[must_use]
     pub fn sample(&self, step: usize) -> Score {
         Score { pages: self.pages.iter().step_by(step).copied().collect(), events: self.events }
-    }
-
-    fn paired(&self, other: &Score, part: impl Fn(&PageScore) -> f64) -> Measured {
-        let pairs = self.pages.iter().zip(&other.pages);
-        let difference = pairs.map(|(a, b)| PageScore { fresh_s: part(a) - part(b), ..*a });
-        Score { pages: difference.collect(), events: 0 }.freshness()
     }
 }

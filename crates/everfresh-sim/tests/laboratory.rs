@@ -165,9 +165,12 @@ fn ours_beats_the_peers_at_their_own_load() {
         let budget = Conditions { budget: theirs.load(), ..conditions(200.0, 0.2) };
         let ours = Entrant::Posterior.run(&world, &budget, &always).unwrap();
         let gain = ours.fresher_than(&theirs);
-        // Where there are few visits there is little to learn: never clearly below.
-        println!("{}: {gain:?} at {} a day", peer.name(), theirs.load() * DAY);
-        assert!(gain.mean > -3.0 * gain.error, "{}: {gain:?}", peer.name());
+        if peer == Entrant::Nutch {
+            // Seven visits a page, all alike: there is little to learn, and learning costs a little.
+            assert!(gain.mean > -0.01, "{}: {gain:?}", peer.name());
+        } else {
+            assert!(gain.mean > 3.0 * gain.error, "{}: {gain:?}", peer.name());
+        }
     }
 }
 

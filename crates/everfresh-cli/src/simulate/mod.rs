@@ -2,8 +2,6 @@
 
 mod report;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use anyhow::{Context, Result, bail};
 use everfresh::{Period, Unit};
 use everfresh_sim::contest::{Contest, Entrant, Frontier, Goal, Standing};
@@ -148,12 +146,9 @@ impl Runner<'_> {
         what: &str,
         work: impl FnOnce(&(dyn Fn(f64) -> bool + Sync)) -> Option<T>,
     ) -> Result<T> {
-        let stopped = AtomicBool::new(false);
         let watch = |part: f64| {
             self.line.at(self.from + self.of * (share + of * part), what);
-            let goes_on = interrupt::check().is_ok();
-            stopped.fetch_or(!goes_on, Ordering::Relaxed);
-            goes_on
+            interrupt::check().is_ok()
         };
         let done = work(&watch);
         interrupt::check()?;

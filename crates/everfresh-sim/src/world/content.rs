@@ -1,4 +1,4 @@
-use super::jaccard_distance;
+use everfresh::longevity::jaccard_distance;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::SplitMix64;

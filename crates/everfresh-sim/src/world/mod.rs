@@ -178,20 +178,3 @@ impl Pair {
         }
     }
 }
-
-/// The Jaccard distance of two sorted sets (OP08 equation 3); two empty sets are equal.
-pub(crate) fn jaccard_distance(a: &[u64], b: &[u64]) -> f64 {
-    let (mut i, mut j, mut both) = (0, 0, 0usize);
-    while i < a.len() && j < b.len() {
-        match a[i].cmp(&b[j]) {
-            std::cmp::Ordering::Less => i += 1,
-            std::cmp::Ordering::Greater => j += 1,
-            std::cmp::Ordering::Equal => {
-                (i, j) = (i + 1, j + 1);
-                both += 1;
-            }
-        }
-    }
-    let either = a.len() + b.len() - both;
-    if either == 0 { 0.0 } else { 1.0 - both as f64 / either as f64 }
-}

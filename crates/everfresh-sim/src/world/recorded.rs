@@ -1,4 +1,4 @@
-use super::jaccard_distance;
+use everfresh::longevity::jaccard_distance;
 use std::sync::Arc;
 
 /// What a page was, revision by revision.

@@ -26,7 +26,7 @@ pub use generate::Generator;
 pub use measure::{Class, History, Lifetime, Makeup, Spell};
 pub use profile::{ChangeProfile, Memory, Profiles};
 pub use regions::{Region, Regions};
-pub use sketch::{Estimated, Fragments, Sketch, Sketcher, Weighted};
+pub use sketch::{Estimated, Fragments, Sketch, Sketcher, Weighted, jaccard_distance};
 
 mod bounds;
 mod fit;

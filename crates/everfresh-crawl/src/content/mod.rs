@@ -1,0 +1,1 @@
+//! From bytes to what counts as a change.

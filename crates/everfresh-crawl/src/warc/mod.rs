@@ -1,0 +1,1 @@
+//! Copies in WARC files, and the index to the current ones.

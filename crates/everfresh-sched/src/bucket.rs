@@ -1,8 +1,9 @@
+use serde::{Deserialize, Serialize};
 /// A token bucket: what may be spent fills up at a steady rate to a capacity.
 ///
 /// In any time W at most `rate W + max(capacity, dearest)` is taken. What costs more than the capacity waits for a full bucket
 /// and leaves a debt. Only [`Bucket::take`] changes it, so that looking more often does not round differently.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Bucket {
     rate: f64,
     capacity: f64,

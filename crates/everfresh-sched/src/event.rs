@@ -1,8 +1,9 @@
 use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
 use everfresh::Period;
+use serde::{Deserialize, Serialize};
 
 /// A lease, by its number; no number is given twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LeaseId(pub u64);
 
 /// The right to visit one page until a time.
@@ -19,7 +20,7 @@ pub struct Lease {
 }
 
 /// What a visit found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outcome {
     /// The content that the copy has.
     Unchanged,
@@ -40,7 +41,7 @@ pub enum Outcome {
 }
 
 /// What happened: the ground state. Times are in seconds as given.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the fields are the arguments of the operations")]
 pub enum Event {

@@ -1,5 +1,6 @@
 use crate::terms::HostLimits;
 use crate::tick::Tick;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -7,7 +8,7 @@ use std::collections::BinaryHeap;
 pub(crate) type DueHeap = BinaryHeap<Reverse<(Tick, u32)>>;
 
 /// A host: what it bears, what it bore, and who waits for it. Times are seconds since the start.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Host {
     /// Its own limits, if it has any.
     pub(crate) limits: Option<HostLimits>,
@@ -19,8 +20,10 @@ pub(crate) struct Host {
     /// The price at which its pages ask for no more than it bears; 0 while they don't anyway.
     pub(crate) price: f64,
     /// Pages that are due. Derived.
+    #[serde(skip)]
     pub(crate) waiting: DueHeap,
     /// Where it stands among hosts. Derived.
+    #[serde(skip)]
     pub(crate) place: Place,
 }
 

@@ -52,6 +52,7 @@ mod event;
 mod explain;
 mod host;
 mod page;
+pub mod record;
 mod replan;
 mod scheduler;
 mod state;

@@ -5,10 +5,11 @@ use everfresh::estimate::PageState;
 use everfresh::policy::Panel;
 use everfresh::{Period, Unit};
 use hashbrown::HashTable;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What is kept of every page: 44 bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Page {
     pub(crate) state: PageState,
     pub(crate) weight: f32,
@@ -51,7 +52,7 @@ impl Page {
 }
 
 /// What few pages have.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rare {
     pub(crate) cost: f64,
     pub(crate) min_s: f64,
@@ -61,7 +62,7 @@ pub(crate) struct Rare {
 }
 
 /// Why a page does not wait for its price.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Trouble {
     #[default]
     None,
@@ -88,14 +89,17 @@ impl Rare {
 }
 
 /// All pages, in slots that are used again.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pages {
     seed: u64,
-    /// The keys: eight bytes a page.
+    /// The keys: eight bytes a page. Written down in blocks, as are the pages.
+    #[serde(skip)]
     ids: Vec<u64>,
+    #[serde(skip)]
     pages: Vec<Page>,
     free: Vec<u32>,
     /// Where a page is. Derived.
+    #[serde(skip)]
     index: HashTable<u32>,
     rare: BTreeMap<u32, Rare>,
     pub(crate) panels: BTreeMap<u32, Panel>,
@@ -171,6 +175,25 @@ impl Pages {
         let page = &mut self.pages[slot as usize];
         (page.flags, page.due) = (FREE, Tick::LAST);
         self.free.push(slot);
+    }
+
+    /// Keys and pages by slot, free slots included, in blocks of at most so many.
+    pub(crate) fn blocks(&self, size: usize) -> impl Iterator<Item = (&[u64], &[Page])> {
+        self.ids.chunks(size).zip(self.pages.chunks(size))
+    }
+
+    /// Appends a block as [`Pages::blocks`] gave it.
+    pub(crate) fn append(&mut self, ids: &[u64], pages: &[Page]) {
+        for (id, page) in ids.iter().zip(pages) {
+            let slot = u32::try_from(self.pages.len()).unwrap_or(u32::MAX);
+            self.ids.push(*id);
+            self.pages.push(*page);
+            if page.flags & FREE == 0 {
+                let (seed, ids) = (self.seed, &self.ids);
+                let hash = |slot: &u32| chance::hash(seed, ids[*slot as usize], 0);
+                self.index.insert_unique(hash(&slot), slot, hash);
+            }
+        }
     }
 
     /// Is there room for one more?

@@ -89,11 +89,14 @@ impl State {
                 self.pages.get_mut(*slot).due = self.due(*slot);
             }
         }
-        let waiting = all.iter().filter(|slot| {
-            let page = self.pages.get(**slot);
-            !page.is_leased() && page.due < Tick::LAST
-        });
-        self.queues.reset(waiting.map(|slot| Reverse((self.pages.get(*slot).due, *slot))).collect());
+        self.enqueue_all();
+    }
+
+    /// Sets all queues anew: whoever waits stands in the calendar.
+    pub(crate) fn enqueue_all(&mut self) {
+        let waits = |slot: &u32| !self.pages.get(*slot).is_leased() && self.pages.get(*slot).due < Tick::LAST;
+        let entries = self.pages.slots().filter(waits).map(|slot| Reverse((self.pages.get(slot).due, slot)));
+        self.queues.reset(entries.collect());
         for host in self.hosts.values_mut() {
             host.waiting.clear();
             host.place = crate::host::Place::Nowhere;

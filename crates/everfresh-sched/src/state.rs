@@ -9,12 +9,13 @@ use crate::terms::{GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
 use crate::tick::Tick;
 use everfresh::policy::{self, About, Aim, Policy, Posterior, Visit, Watched};
 use everfresh::{Period, Rate, Unit};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All that a scheduler knows: what its events made of it.
 ///
 /// Opaque but for [`PartialEq`]; a [`Store`](crate::Store) keeps it as a snapshot. Times inside are seconds since the start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
     pub(crate) settings: Settings,
     /// The latest time of any operation: clocks that jump back stand still.
@@ -24,6 +25,7 @@ pub struct State {
     groups: BTreeMap<u16, GroupRule>,
     pub(crate) leases: BTreeMap<LeaseId, Live>,
     /// When leases expire, by the bits of the time. Derived.
+    #[serde(skip)]
     pub(crate) expiries: BTreeSet<(u64, LeaseId)>,
     pub(crate) next_lease: u64,
     pub(crate) bucket: Bucket,
@@ -35,11 +37,12 @@ pub struct State {
     /// The time in which the budget visits every page once.
     pub(crate) round_s: f64,
     /// Derived.
+    #[serde(skip)]
     pub(crate) queues: Queues,
 }
 
 /// A live lease.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Live {
     pub(crate) slot: u32,
     /// Where it is held, wherever the page is now.

@@ -1,24 +1,25 @@
 use crate::week::Week;
 use everfresh::policy::Aim;
 use everfresh::{Error, Page, Period, Price, Rate, Result, Unit};
+use serde::{Deserialize, Serialize};
 
 /// A page, by the number that its owner knows it by: a hash of an address, or a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PageId(pub u64);
 
 /// A host: what is to be spared, be it a server, a registered domain or a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HostId(pub u32);
 
 /// A group of pages that are learnt together and share a rule.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GroupId(pub u16);
 
 /// What is asked for a page.
 ///
 /// Costs other than 1, bounds and pins are kept apart from the other 44 bytes of a page, at about 60 bytes each: they should
 /// be rare where pages are many.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PageTerms {
     pub(crate) host: HostId,
     pub(crate) group: GroupId,
@@ -100,7 +101,7 @@ fn proper(what: &'static str, period: Period) -> Result<Period> {
 ///
 /// A number of visits per time is kept by spacing: n visits in a time w are at least w/n apart, so that no window of that
 /// length, wherever it begins, has more than n of them, and the host sees no bursts.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostLimits {
     gap_s: f64,
     concurrency: u32,
@@ -167,7 +168,7 @@ impl HostLimits {
 }
 
 /// By which rule the pages of a group become due.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum GroupRule {
     /// By the price, for an aim. Aims in one scheduler share a price: ages are in seconds squared where the others are in
     /// seconds, so that weights of groups that aim at age must be set accordingly.
@@ -186,7 +187,7 @@ impl GroupRule {
 }
 
 /// What is asked of a scheduler as a whole.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     pub(crate) budget_per_s: f64,
     pub(crate) burst: f64,

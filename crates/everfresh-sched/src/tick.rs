@@ -1,10 +1,11 @@
+use serde::{Deserialize, Serialize};
 /// Ticks in a second.
 const PER_SECOND: f64 = 8.0;
 
 /// A time in eighths of a second since the scheduler's start: four bytes that last for 17 years.
 ///
 /// Later times are [`Tick::LAST`]; so is "never", since a page that is due after 17 years is not due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Tick(u32);
 
 impl Tick {

@@ -1,10 +1,11 @@
 use everfresh::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// The hours of a week in which visits may begin ("only at night"; the synchronization points of CGM03 section 4, made weekly).
 ///
 /// Times are seconds since 1970-01-01 UTC, so that a scheduler with such limits must be told that time. A zone is its distance from
 /// UTC; whoever has summer time sets the limits anew twice a year.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Week {
     /// A bit for each of the 168 hours, from Monday midnight.
     hours: [u64; 3],

@@ -143,6 +143,7 @@ pub struct Frequency(f64);
 
 /// Time between two visits, or time elapsed since one: I = 1/f. Infinity is never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Period(f64);
 
 impl Rate {

@@ -6,6 +6,7 @@ use std::ops::Bound;
 
 /// How the pages of a group change their habits: shared by all of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Habits {
     half_life: f64,
     dispersion: f64,
@@ -49,6 +50,7 @@ impl Habits {
 ///
 /// The whole past, half-forgotten; the run, the end of it that looks like another habit; and plain counts for people.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PageState {
     past: Evidence,
     run: Evidence,

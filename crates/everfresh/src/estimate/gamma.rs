@@ -10,6 +10,7 @@ use std::ops::Bound;
 /// α is the shape (small: pages differ by decades), β a time; the mean rate is α/β. The prior knows as much as watching
 /// a page for β and seeing α changes would tell. [`Hierarchy`](super::Hierarchy) learns it from data.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Prior {
     alpha: f64,
     beta: f64,
@@ -60,6 +61,7 @@ impl Prior {
 /// new shape `1/α' = 1/α - (1 + 1/α) x ((1 - e^-L)/(1 - x e^-L))²`. A change soon after a visit counts as one change, a
 /// change after a time in which one was certain counts nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Evidence {
     changes: f32,
     exposure_s: f32,

@@ -10,11 +10,13 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 /// bits of both numbers (eight per octave) and keeps their means, which cancels the first-order error of its width. So a
 /// population takes pages in and out in a logarithm of time, adds up over machines, and needs memory only for the buckets.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Population {
     buckets: BTreeMap<(u32, u32), Bucket>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Bucket {
     pages: f64,
     changes: f64,
@@ -179,6 +181,7 @@ fn shape_slope(terms: &[(f64, f64, f64)], base: Prior, pooling: f64, alpha: f64,
 /// # Ok::<(), everfresh::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hierarchy {
     base: Prior,
     all: Prior,
@@ -187,6 +190,7 @@ pub struct Hierarchy {
 }
 
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Group {
     population: Population,
     prior: Prior,

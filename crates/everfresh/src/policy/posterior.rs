@@ -7,6 +7,7 @@ use crate::units::Period;
 
 /// What the copies are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Aim {
     /// Equal to the source for as much of the time as possible.
     Freshness,
@@ -33,6 +34,7 @@ pub enum Aim {
 /// for all pages. So is the steadiness κ of a page: even where its mean rate is known, that of the next weeks is
 /// Gamma(κ)-distributed about it, which gives the curve a heavier tail, `1/α' = 1/α + 1/κ` at the same mean.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Posterior {
     aim: Aim,
     base: Prior,
@@ -45,6 +47,7 @@ pub struct Posterior {
 
 /// Habits on trial, and the prior that goes with them.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Trial {
     habits: Habits,
     prior: Prior,
@@ -62,6 +65,7 @@ pub struct Watched {
 
 /// What a page of the panel is followed by, under each of the habits on trial: 480 bytes. Opaque; see [`Watched::parts`].
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Panel(Box<[Panelist]>);
 
 impl Watched {
@@ -99,6 +103,7 @@ impl Watched {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Panelist {
     state: PageState,
     /// The sums of `-ln P` of what its visits saw, by steadiness.
@@ -120,6 +125,7 @@ const CONVINCED: f64 = 3.0;
 
 /// The mean divergence that a visit finds when it finds a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Depth {
     pub(super) sum: f32,
     pub(super) changes: f32,

@@ -17,13 +17,14 @@ use syn::visit::{self, Visit};
 pub const LONGEST: usize = 70;
 
 /// Which crate may use which of ours.
-const DIRECTION: [(&str, &[&str]); 6] = [
+const DIRECTION: [(&str, &[&str]); 7] = [
     ("everfresh", &[]),
     ("everfresh-sched", &["everfresh"]),
+    ("everfresh-store", &["everfresh", "everfresh-sched"]),
     ("everfresh-crawl", &["everfresh"]),
     ("everfresh-sim", &["everfresh", "everfresh-sched"]),
-    ("everfresh-cli", &["everfresh", "everfresh-sched", "everfresh-crawl", "everfresh-sim"]),
-    ("xtask", &["everfresh", "everfresh-sim"]),
+    ("everfresh-cli", &["everfresh", "everfresh-sched", "everfresh-store", "everfresh-crawl", "everfresh-sim"]),
+    ("xtask", &["everfresh", "everfresh-sched", "everfresh-store", "everfresh-sim"]),
 ];
 
 /// Crates that compute and nothing else, and what they must not name.

@@ -1,9 +1,10 @@
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{Event, Lease, LeaseId, Outcome};
 use crate::explain::{Explanation, Status};
 use crate::state::State;
 use crate::store::Store;
 use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
+use std::collections::HashSet;
 
 /// The state machine and its store: events and `now` in, leases out.
 ///
@@ -19,16 +20,22 @@ impl<S: Store> Scheduler<S> {
     /// A scheduler with all that its store knows. Seed and start must be those with which the store was begun.
     ///
     /// Where the settings are others than before, the new ones count from now on.
-    pub fn open(settings: Settings, mut store: S, now_s: f64) -> Result<Scheduler<S>> {
+    pub fn open(settings: Settings, store: S, now_s: f64) -> Result<Scheduler<S>> {
+        Scheduler::resume(store, now_s, |_| Ok(settings))
+    }
+
+    /// A scheduler with all that its store knows, and settings made from those it had last, if any.
+    pub fn resume(
+        mut store: S,
+        now_s: f64,
+        settings: impl FnOnce(Option<Settings>) -> Result<Settings>,
+    ) -> Result<Scheduler<S>> {
         let mut state = store.snapshot()?;
-        store.replay(&mut |event| match (&mut state, event) {
-            (Some(state), event) => state.apply(event),
-            (none, Event::Configured { settings, .. }) => none.insert(State::new(*settings)).apply(event),
-            _ => Err(crate::Error::Log("it must begin with settings")),
-        })?;
-        let begun = state.is_some();
+        store.replay(&mut |event| State::fold(&mut state, event))?;
+        let before = state.as_ref().map(|state| state.settings);
+        let settings = settings(before)?;
         let mut scheduler = Scheduler { state: state.unwrap_or_else(|| State::new(settings)), store };
-        if !begun || scheduler.state.settings != settings {
+        if before != Some(settings) {
             scheduler.record(Event::Configured { now_s, settings })?;
         }
         Ok(scheduler)
@@ -41,6 +48,27 @@ impl<S: Store> Scheduler<S> {
         self.state.apply(&event)
     }
 
+    /// Checks each, appends those that may happen all at once, applies them.
+    fn record_all(
+        &mut self,
+        events: impl Iterator<Item = Event>,
+        mut check: impl FnMut(&Event) -> Result<()>,
+    ) -> Result<Vec<Result<()>>> {
+        let mut may = Vec::with_capacity(events.size_hint().0);
+        let answers = events
+            .map(|event| {
+                self.state.check(&event).and_then(|()| check(&event))?;
+                may.push(event);
+                Ok(())
+            })
+            .collect();
+        if !may.is_empty() {
+            self.store.append(&may)?;
+            may.iter().try_for_each(|event| self.state.apply(event))?;
+        }
+        Ok(answers)
+    }
+
     /// Makes room for so many more pages at once, which saves memory where their number is known.
     pub fn reserve(&mut self, pages: usize) {
         self.state.pages.reserve(pages);
@@ -50,6 +78,16 @@ impl<S: Store> Scheduler<S> {
     /// Takes a page in, or back if it was retired.
     pub fn add(&mut self, now_s: f64, page: PageId, terms: PageTerms) -> Result<()> {
         self.record(Event::Added { now_s, page, terms })
+    }
+
+    /// Takes many pages in at once, written together; which ones were known already is said one by one.
+    pub fn add_all(&mut self, now_s: f64, pages: &[(PageId, PageTerms)]) -> Result<Vec<Result<()>>> {
+        let mut seen = HashSet::with_capacity(pages.len());
+        let event = |(page, terms): &(PageId, PageTerms)| Event::Added { now_s, page: *page, terms: *terms };
+        self.record_all(pages.iter().map(event), |event| match event {
+            Event::Added { page, .. } if !seen.insert(*page) => Err(Error::KnownPage(*page)),
+            _ => Ok(()),
+        })
     }
 
     /// Forgets a page and all that was learnt of it; its lease, if any, is dead.
@@ -112,6 +150,18 @@ impl<S: Store> Scheduler<S> {
         self.record(Event::Completed { now_s, lease, outcome })
     }
 
+    /// Takes in what many visits found, written together; whose lease is not live is said one by one.
+    pub fn complete_all(&mut self, now_s: f64, visits: &[(LeaseId, Outcome)]) -> Result<Vec<Result<()>>> {
+        self.expire(now_s)?;
+        let mut seen = HashSet::with_capacity(visits.len());
+        let event =
+            |(lease, outcome): &(LeaseId, Outcome)| Event::Completed { now_s, lease: *lease, outcome: *outcome };
+        self.record_all(visits.iter().map(event), |event| match event {
+            Event::Completed { lease, .. } if !seen.insert(*lease) => Err(Error::DeadLease(*lease)),
+            _ => Ok(()),
+        })
+    }
+
     /// Ends all leases whose time is over, and says how many; their pages wait as after a failure that may be retried.
     pub fn expire(&mut self, now_s: f64) -> Result<usize> {
         let now = self.state.clock(now_s);
@@ -159,6 +209,16 @@ impl<S: Store> Scheduler<S> {
     /// The store.
     pub const fn store(&self) -> &S {
         &self.store
+    }
+
+    /// The state to read, and the store for what it does beside events.
+    pub const fn parts(&mut self) -> (&State, &mut S) {
+        (&self.state, &mut self.store)
+    }
+
+    /// The store, for what it does beside events.
+    pub const fn store_mut(&mut self) -> &mut S {
+        &mut self.store
     }
 
     /// Lets go of the store.

@@ -120,6 +120,50 @@ impl State {
         }
     }
 
+    /// Lets the next event of a log happen; the first one must be settings.
+    pub fn fold(state: &mut Option<State>, event: &Event) -> Result<()> {
+        match (state, event) {
+            (Some(state), event) => state.apply(event),
+            (none, Event::Configured { settings, .. }) => none.insert(State::new(*settings)).apply(event),
+            _ => Err(Error::Log("it must begin with settings")),
+        }
+    }
+
+    /// Is the page known, be it retired?
+    pub fn knows(&self, page: PageId) -> bool {
+        self.pages.find(page).is_some()
+    }
+
+    /// The live leases and their pages.
+    pub fn live(&self) -> impl Iterator<Item = (LeaseId, PageId)> {
+        self.leases.iter().map(|(lease, live)| (*lease, self.pages.id(live.slot)))
+    }
+
+    /// How many pages there are, retired ones included.
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Is there no page?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every page, by slot.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> {
+        self.pages.slots().map(|slot| self.pages.id(slot))
+    }
+
+    /// What it was opened with last.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What is asked for a page.
+    pub fn terms(&self, page: PageId) -> Result<PageTerms> {
+        Ok(self.pages.terms(self.slot(page)?))
+    }
+
     /// Seconds since the start, never less than before. A time that is no number is the last one.
     pub(crate) fn clock(&mut self, now_s: f64) -> f64 {
         let now = now_s - self.settings.start_s;

@@ -77,6 +77,12 @@ impl PageTerms {
         Ok(PageTerms { pin: Some(proper("pinned period in seconds", period)?), ..self })
     }
 
+    /// The same, left to the price again.
+    #[must_use]
+    pub const fn unpinned(self) -> PageTerms {
+        PageTerms { pin: None, ..self }
+    }
+
     /// The host.
     pub const fn host(&self) -> HostId {
         self.host
@@ -218,6 +224,12 @@ impl Settings {
             limits: HostLimits::NONE,
             rule: GroupRule::Aim(Aim::Freshness),
         })
+    }
+
+    /// The same with another budget, and the burst that belongs to it.
+    pub fn with_budget(self, budget: f64, per: Unit) -> Result<Settings> {
+        let new = Settings::new(budget, per)?;
+        Ok(Settings { budget_per_s: new.budget_per_s, burst: new.burst, ..self })
     }
 
     /// The same with another burst: what may be spent at once after a time of rest, in visits (or cost).

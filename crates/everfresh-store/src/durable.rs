@@ -1,0 +1,329 @@
+use crate::engine::Engine;
+use crate::failed;
+use crate::holder::Holder;
+use crate::keep::{Keep, Leased, Roll};
+use crate::names::{Names, page_id};
+use everfresh_sched::{Error, Event, GroupId, HostId, PageId, Result, State, Store, record};
+use fjall::{Keyspace, PersistMode};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+/// A store in a directory. See the [crate].
+///
+/// What [`Store::append`] acknowledged is on the disk. [`Store::keep`] returns at once and writes in the background: the
+/// state, and the visit log of what led to it; [`Durable::settle`] waits for that. When the disk is full or fails, operations fail
+/// and may be tried again; the engine is then opened anew.
+pub struct Durable {
+    dir: PathBuf,
+    names: Names,
+    /// Written with the next events, or by [`Durable::flush`].
+    staged: Staged,
+    /// Events go to this generation.
+    generation: u64,
+    /// The number of the next event.
+    next: u64,
+    /// None after a failure, until it is open again.
+    open: Option<(Engine, Keyspace)>,
+    /// What was leased when the first events began that are not in the visit log.
+    leased: Leased,
+    keeping: Option<JoinHandle<Result<Leased>>>,
+    /// Let go of last.
+    _holder: Holder,
+}
+
+/// Names and notes that are not written yet.
+#[derive(Default)]
+struct Staged {
+    pages: HashMap<PageId, String>,
+    notes: HashMap<PageId, Vec<u8>>,
+    hosts: Vec<(HostId, String)>,
+    groups: Vec<(GroupId, String)>,
+}
+
+impl Staged {
+    fn len(&self) -> usize {
+        self.pages.len() + self.notes.len() + self.hosts.len() + self.groups.len()
+    }
+}
+
+impl std::fmt::Debug for Durable {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Durable").field("dir", &self.dir).field("events", &self.next).finish_non_exhaustive()
+    }
+}
+
+impl Durable {
+    /// Opens a directory, or makes it. `who` is told to those who try in the meantime.
+    pub fn open(dir: &Path, who: &str) -> Result<Durable> {
+        let holder = Holder::of(dir, who)?;
+        let engine = Engine::open(dir)?;
+        let kept = engine.kept()?;
+        engine.forget_others(kept)?;
+        let generation = engine.generations().last().copied().unwrap_or(kept).max(kept);
+        let events = engine.events(generation)?;
+        let next = next_event(&engine, kept)?;
+        let names = Names::load(&engine)?;
+        Ok(Durable {
+            dir: dir.to_owned(),
+            names,
+            staged: Staged::default(),
+            generation,
+            next,
+            open: Some((engine, events)),
+            leased: Leased::new(),
+            keeping: None,
+            _holder: holder,
+        })
+    }
+
+    /// Is there a store in this directory?
+    pub fn exists(dir: &Path) -> bool {
+        dir.join("engine").is_dir()
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// How many events there were in all.
+    pub const fn events(&self) -> u64 {
+        self.next
+    }
+
+    /// Names of hosts and groups.
+    pub const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    fn engine(&mut self) -> Result<&(Engine, Keyspace)> {
+        let opened = match self.open.take() {
+            Some(open) => open,
+            None => self.reopen()?,
+        };
+        Ok(self.open.insert(opened))
+    }
+
+    /// Opens the engine again after a failure. What was refused then may have reached the disk: it did not happen.
+    fn reopen(&mut self) -> Result<(Engine, Keyspace)> {
+        let _ = self.settle();
+        let engine = Engine::open(&self.dir)?;
+        let events = engine.events(self.generation)?;
+        let mut batch = engine.db.batch().durability(Some(PersistMode::SyncAll));
+        for entry in events.range(self.next.to_be_bytes()..) {
+            batch.remove(&events, entry.key().map_err(|error| failed("events")(&error))?);
+        }
+        batch.commit().map_err(|error| failed("events")(&error))?;
+        Ok((engine, events))
+    }
+
+    /// The address of a page.
+    pub fn address(&mut self, page: PageId) -> Result<Option<String>> {
+        if let Some(address) = self.staged.pages.get(&page) {
+            return Ok(Some(address.clone()));
+        }
+        let (engine, _) = self.engine()?;
+        let found = engine.pages.get(page.0.to_be_bytes()).map_err(|error| failed("names")(&error))?;
+        Ok(found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// The number that an address has, or would have, and whether it has it: `knows` tells which pages there are.
+    ///
+    /// Two addresses with the same hash are told apart: the second gets the next number.
+    pub fn page(&mut self, address: &str, knows: impl Fn(PageId) -> bool) -> Result<(PageId, bool)> {
+        let mut page = page_id(address);
+        while knows(page) || self.staged.pages.contains_key(&page) {
+            if self.address(page)?.is_some_and(|found| found == address) {
+                return Ok((page, true));
+            }
+            page.0 = page.0.wrapping_add(1);
+        }
+        Ok((page, false))
+    }
+
+    /// Gives a page its address, with the next events that are appended.
+    pub fn name_page(&mut self, page: PageId, address: &str) {
+        self.staged.pages.insert(page, address.to_owned());
+    }
+
+    /// Keeps what a crawler wants to remember of a page, with the next events that are appended.
+    pub fn note(&mut self, page: PageId, note: Vec<u8>) {
+        self.staged.notes.insert(page, note);
+    }
+
+    /// What was last noted of a page.
+    pub fn noted(&mut self, page: PageId) -> Result<Option<Vec<u8>>> {
+        if let Some(note) = self.staged.notes.get(&page) {
+            return Ok(Some(note.clone()));
+        }
+        let (engine, _) = self.engine()?;
+        let found = engine.notes.get(page.0.to_be_bytes()).map_err(|error| failed("notes")(&error))?;
+        Ok(found.map(|bytes| bytes.to_vec()))
+    }
+
+    /// The host of a name, new if need be.
+    pub fn host(&mut self, name: &str) -> Result<HostId> {
+        if let Some(host) = self.names.find_host(name) {
+            return Ok(host);
+        }
+        let host = self.names.next_host()?;
+        self.name_host(host, name);
+        Ok(host)
+    }
+
+    /// The group of a name, new if need be.
+    pub fn group(&mut self, name: &str) -> Result<GroupId> {
+        if let Some(group) = self.names.find_group(name) {
+            return Ok(group);
+        }
+        let group = self.names.next_group()?;
+        self.name_group(group, name);
+        Ok(group)
+    }
+
+    pub(crate) fn name_host(&mut self, host: HostId, name: &str) {
+        self.names.set_host(host, name);
+        self.staged.hosts.push((host, name.to_owned()));
+    }
+
+    pub(crate) fn name_group(&mut self, group: GroupId, name: &str) {
+        self.names.set_group(group, name);
+        self.staged.groups.push((group, name.to_owned()));
+    }
+
+    /// Writes names and notes now.
+    pub fn flush(&mut self) -> Result<()> {
+        self.append(&[])
+    }
+
+    /// Waits until what is kept in the background is kept, or says why it is not.
+    pub fn settle(&mut self) -> Result<()> {
+        let Some(keeping) = self.keeping.take() else { return Ok(()) };
+        let ended = keeping.join().unwrap_or_else(|_| Err(Error::Store("keeping a state was cut off".to_owned())));
+        self.leased = ended?;
+        Ok(())
+    }
+
+    /// Is a state being kept in the background?
+    pub fn is_keeping(&self) -> bool {
+        self.keeping.as_ref().is_some_and(|keeping| !keeping.is_finished())
+    }
+
+    /// Bytes on disk: the engine's, and the visit log's.
+    pub fn disk_bytes(&mut self) -> Result<(u64, u64)> {
+        let log =
+            crate::log::files(&self.dir)?.iter().filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum();
+        let (engine, _) = self.engine()?;
+        Ok((engine.db.disk_space().map_err(|error| failed("engine")(&error))?, log))
+    }
+
+    /// Begins with a state that so many events led to, which are in the visit log before a generation.
+    pub(crate) fn found(&mut self, state: &State, generation: u64, events: u64) -> Result<()> {
+        self.flush()?;
+        (self.generation, self.next) = (generation - 1, events);
+        self.keep(state)?;
+        self.settle()
+    }
+
+    /// Writes names and notes, if there are many.
+    pub(crate) fn flush_some(&mut self) -> Result<()> {
+        if self.staged.len() < 10_000 { Ok(()) } else { self.flush() }
+    }
+
+    fn write(&mut self, events: &[Event]) -> Result<()> {
+        let (staged, next) = (std::mem::take(&mut self.staged), self.next);
+        let done = self.engine().and_then(|(engine, log)| commit(engine, log, &staged, next, events));
+        if done.is_err() {
+            self.staged = staged;
+            self.open = None;
+        }
+        done
+    }
+}
+
+fn commit(engine: &Engine, log: &Keyspace, staged: &Staged, next: u64, events: &[Event]) -> Result<()> {
+    let mut batch = engine.db.batch().durability(Some(PersistMode::SyncAll));
+    for (page, address) in &staged.pages {
+        batch.insert(&engine.pages, page.0.to_be_bytes(), address.as_bytes());
+    }
+    for (page, note) in &staged.notes {
+        batch.insert(&engine.notes, page.0.to_be_bytes(), note.as_slice());
+    }
+    for (host, name) in &staged.hosts {
+        batch.insert(&engine.hosts, host.0.to_be_bytes(), name.as_bytes());
+    }
+    for (group, name) in &staged.groups {
+        batch.insert(&engine.groups, u32::from(group.0).to_be_bytes(), name.as_bytes());
+    }
+    if !events.is_empty() {
+        batch.insert(log, next.to_be_bytes(), record::of_events(events)?);
+    }
+    batch.commit().map_err(|error| failed("events")(&error))
+}
+
+/// One more than the number of the last event.
+fn next_event(engine: &Engine, kept: u64) -> Result<u64> {
+    for generation in engine.generations().into_iter().rev().filter(|generation| *generation >= kept) {
+        if let Some(entry) = engine.events(generation)?.last_key_value() {
+            let (key, value) = entry.into_inner().map_err(|error| failed("events")(&error))?;
+            let first = key.as_ref().try_into().map_or(0, u64::from_be_bytes);
+            return Ok(first + record::events(&value)?.len() as u64);
+        }
+    }
+    engine.counted()
+}
+
+impl Store for Durable {
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        if events.is_empty() && self.staged.len() == 0 {
+            return Ok(());
+        }
+        self.write(events)?;
+        self.next += events.len() as u64;
+        Ok(())
+    }
+
+    fn keep(&mut self, state: &State) -> Result<()> {
+        self.flush()?;
+        self.settle()?;
+        let (generation, next) = (self.generation + 1, self.next);
+        let (engine, _) = self.engine()?;
+        let (engine, events) = (engine.clone(), engine.events(generation)?);
+        let roll =
+            Roll { engine: engine.clone(), dir: self.dir.clone(), leased: self.leased.clone(), removed: Vec::new() };
+        (self.open, self.generation) = (Some((engine, events)), generation);
+        let keep = Keep { generation, next, state: state.clone(), roll };
+        let thread = std::thread::Builder::new().name("keep".to_owned()).spawn(move || keep.run());
+        self.keeping = Some(thread.map_err(|error| failed("a thread")(&error))?);
+        Ok(())
+    }
+
+    fn snapshot(&mut self) -> Result<Option<State>> {
+        self.settle()?;
+        let (engine, _) = self.engine()?;
+        let state = engine.kept_state()?;
+        self.leased = state.iter().flat_map(State::live).collect();
+        Ok(state)
+    }
+
+    fn replay(&mut self, take: &mut dyn FnMut(&Event) -> Result<()>) -> Result<()> {
+        self.settle()?;
+        let (engine, _) = self.engine()?;
+        let kept = engine.kept()?;
+        for generation in engine.generations().into_iter().filter(|generation| *generation >= kept) {
+            for entry in engine.events(generation)?.iter() {
+                let value = entry.value().map_err(|error| failed("events")(&error))?;
+                record::events(&value)?.iter().try_for_each(&mut *take)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Durable {
+    fn drop(&mut self) {
+        // Nobody is left to hear of a failure; what is not kept is replayed.
+        let _ = self.settle();
+    }
+}

@@ -1,0 +1,124 @@
+//! The engine's keyspaces, by name.
+
+use crate::failed;
+use everfresh_sched::{Error, Result, State};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use std::panic::catch_unwind;
+use std::path::Path;
+
+/// An open database and what is always there of it.
+#[derive(Clone)]
+pub(crate) struct Engine {
+    pub(crate) db: Database,
+    /// Which state counts.
+    pub(crate) meta: Keyspace,
+    /// Pages to addresses.
+    pub(crate) pages: Keyspace,
+    pub(crate) hosts: Keyspace,
+    pub(crate) groups: Keyspace,
+    /// What a crawler remembers of a page.
+    pub(crate) notes: Keyspace,
+}
+
+/// The state of a generation was true when its events began; that of generation 0 is none.
+const KEPT: &str = "kept";
+/// The number of the first event after it.
+const COUNTED: &str = "counted";
+/// Blocks are read through a cache of this size.
+const CACHE: u64 = 64 << 20;
+
+impl Engine {
+    pub(crate) fn open(dir: &Path) -> Result<Engine> {
+        let path = dir.join("engine");
+        let shown = path.display().to_string();
+        // An engine that finds its log damaged may panic.
+        let opened = catch_unwind(|| Database::builder(&path).cache_size(CACHE).open());
+        let db = opened.map_err(|_| damaged(&shown))?.map_err(|error| failed(&shown)(&error))?;
+        let open = |name| keyspace(&db, name);
+        Ok(Engine {
+            meta: open("meta")?,
+            pages: open("pages")?,
+            hosts: open("hosts")?,
+            groups: open("groups")?,
+            notes: open("notes")?,
+            db,
+        })
+    }
+
+    pub(crate) fn events(&self, generation: u64) -> Result<Keyspace> {
+        keyspace(&self.db, &format!("events-{generation:016x}"))
+    }
+
+    pub(crate) fn state(&self, generation: u64) -> Result<Keyspace> {
+        keyspace(&self.db, &format!("state-{generation:016x}"))
+    }
+
+    /// All generations of which there are events, in order.
+    pub(crate) fn generations(&self) -> Vec<u64> {
+        let mut found: Vec<u64> = self.numbered("events-").map(|(_, number)| number).collect();
+        found.sort_unstable();
+        found
+    }
+
+    fn numbered(&self, prefix: &str) -> impl Iterator<Item = (String, u64)> {
+        let names = self.db.list_keyspace_names();
+        names.into_iter().filter_map(move |name| {
+            let number = u64::from_str_radix(name.strip_prefix(prefix)?, 16).ok()?;
+            Some((name.to_string(), number))
+        })
+    }
+
+    /// The generation whose state counts.
+    pub(crate) fn kept(&self) -> Result<u64> {
+        self.meta_number(KEPT)
+    }
+
+    fn meta_number(&self, key: &str) -> Result<u64> {
+        let value = self.meta.get(key).map_err(|error| failed("meta")(&error))?;
+        Ok(value.and_then(|bytes| bytes.as_ref().try_into().ok()).map_or(0, u64::from_be_bytes))
+    }
+
+    /// From now on the state of a generation counts, after so many events; what led to it is forgotten.
+    pub(crate) fn count_from(&self, generation: u64, events: u64) -> Result<()> {
+        let mut batch = self.db.batch().durability(Some(PersistMode::SyncAll));
+        batch.insert(&self.meta, KEPT, generation.to_be_bytes());
+        batch.insert(&self.meta, COUNTED, events.to_be_bytes());
+        batch.commit().map_err(|error| failed("meta")(&error))?;
+        self.forget_others(generation)
+    }
+
+    /// That state, if any.
+    pub(crate) fn kept_state(&self) -> Result<Option<State>> {
+        let kept = self.kept()?;
+        if kept == 0 {
+            return Ok(None);
+        }
+        let records = self.state(kept)?;
+        let state = State::read(records.iter().map(|entry| entry.value().map_err(|error| failed("state")(&error))))?;
+        state.map(Some).ok_or_else(|| Error::Store("the kept state is not there".to_owned()))
+    }
+
+    /// How many events there were when it was kept.
+    pub(crate) fn counted(&self) -> Result<u64> {
+        self.meta_number(COUNTED)
+    }
+
+    /// Deletes events before a generation, and states of others: leftovers of what was interrupted included.
+    pub(crate) fn forget_others(&self, kept: u64) -> Result<()> {
+        let events = self.numbered("events-").filter(|(_, number)| *number < kept);
+        let states = self.numbered("state-").filter(|(_, number)| *number != kept);
+        for (name, _) in events.chain(states).collect::<Vec<_>>() {
+            let old = keyspace(&self.db, &name)?;
+            self.db.delete_keyspace(old).map_err(|error| failed(&name)(&error))?;
+        }
+        Ok(())
+    }
+}
+
+fn damaged(shown: &str) -> Error {
+    Error::Store(format!("{shown} is damaged; `everfresh rebuild` makes it anew from the visit log"))
+}
+
+fn keyspace(db: &Database, name: &str) -> Result<Keyspace> {
+    db.keyspace(name, KeyspaceCreateOptions::default).map_err(|error| failed(name)(&error))
+}

@@ -1,0 +1,35 @@
+//! The durable store of a scheduler: one directory that survives `kill -9` at any instruction.
+//!
+//! ```text
+//! DIR/holder             who has it open
+//! DIR/engine/            fjall, an embedded engine: events since the last kept state, that state, names, notes
+//! DIR/visits/N.parquet   the visit log: everything that ever happened, as DuckDB, pandas or Spark read it
+//! ```
+//!
+//! * [`Durable`]: events are appended in groups and synced before they are acknowledged; states are kept in the background;
+//! * [`Names`]: the addresses of pages and the names of hosts and groups;
+//! * [`log`]: events as rows, and back;
+//! * [`rebuild`]: all state from the visit log alone.
+//!
+//! What is due when is not stored: it is derived on opening. An engine with an index by due time manages a tenth of the visits,
+//! since each would be a random read, a deletion and two insertions; so would a record for every page that is put anew at each visit,
+//! where an event is twenty bytes at the end of a log.
+
+mod durable;
+mod engine;
+mod holder;
+mod keep;
+pub mod log;
+mod names;
+mod rebuild;
+
+pub use durable::Durable;
+pub use names::{Names, page_id};
+pub use rebuild::{Rebuilt, rebuild};
+
+use everfresh_sched::Error;
+
+/// An error of ours as the scheduler's.
+fn failed(what: &str) -> impl Fn(&dyn std::fmt::Display) -> Error + '_ {
+    move |error| Error::Store(format!("{what}: {error}"))
+}

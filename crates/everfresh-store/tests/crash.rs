@@ -1,0 +1,236 @@
+//! Processes that are killed, logs that are torn, disks that are full.
+//!
+//! `EVERFRESH_CRASHES=3000 cargo test -p everfresh-store --test crash` kills that many processes.
+
+mod common;
+
+use common::{settings, step};
+use everfresh_sched::{HostId, Memory, PageId, PageTerms, Scheduler, State, Store};
+use everfresh_store::Durable;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const WORKER: &str = "EVERFRESH_TEST_DIR";
+const FROM: &str = "EVERFRESH_TEST_FROM";
+/// A worker keeps its state every so many steps.
+const KEEP: u64 = 40;
+
+fn scheduler(dir: &Path) -> Scheduler<Durable> {
+    Scheduler::open(settings(), Durable::open(dir, "a test").unwrap(), 0.0).unwrap()
+}
+
+/// Works without end, and tells after each step how many events are acknowledged.
+fn work(dir: &Path) {
+    let from: u64 = std::env::var(FROM).unwrap().parse().unwrap();
+    let mut scheduler = scheduler(dir);
+    let mut out = std::io::stdout();
+    for number in from.. {
+        step(&mut scheduler, number).unwrap();
+        if number % KEEP == KEEP - 1 {
+            scheduler.compact().unwrap();
+        }
+        writeln!(out, "acknowledged {}", scheduler.store().events()).unwrap();
+        out.flush().unwrap();
+    }
+}
+
+/// Lets a worker go on from a step for a while, kills it, and gives the events that it was told of.
+fn work_and_kill(dir: &Path, from: u64, after: Duration) -> u64 {
+    let mut worker = Command::new(std::env::current_exe().unwrap())
+        .args(["killed_at_any_time_nothing_is_lost", "--exact", "--nocapture"])
+        .env(WORKER, dir)
+        .env(FROM, from.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(worker.stdout.take().unwrap()).lines();
+    let reading = std::thread::spawn(move || {
+        let told = lines.map_while(std::result::Result::ok);
+        let counts = told.filter_map(|line| line.strip_prefix("acknowledged ").and_then(|count| count.parse().ok()));
+        counts.last().unwrap_or(0)
+    });
+    std::thread::sleep(after);
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    reading.join().unwrap()
+}
+
+/// What a worker does from a state on, event by event.
+struct Expected {
+    state: State,
+    first: u64,
+    next_step: u64,
+    scheduler: Scheduler<Memory>,
+}
+
+impl Expected {
+    fn of(durable: &Scheduler<Durable>, from: u64) -> Expected {
+        let mut memory = Memory::new();
+        memory.keep(durable.state()).unwrap();
+        let scheduler = Scheduler::open(settings(), memory, 0.0).unwrap();
+        Expected { state: durable.state().clone(), first: durable.store().events(), next_step: from, scheduler }
+    }
+
+    /// The state after so many events in all.
+    fn after(&mut self, events: u64) -> State {
+        let count = (events - self.first) as usize;
+        while self.scheduler.store().events().len() < count {
+            step(&mut self.scheduler, self.next_step).unwrap();
+            self.next_step += 1;
+        }
+        let mut state = Some(self.state.clone());
+        for event in &self.scheduler.store().events()[..count] {
+            State::fold(&mut state, event).unwrap();
+        }
+        state.unwrap()
+    }
+}
+
+#[test]
+fn killed_at_any_time_nothing_is_lost() {
+    if let Ok(dir) = std::env::var(WORKER) {
+        return work(Path::new(&dir));
+    }
+    let rounds: u64 = std::env::var("EVERFRESH_CRASHES").map_or(25, |rounds| rounds.parse().unwrap());
+    let seed = 20_261_116;
+    println!("seed {seed}");
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let dir = tempfile::tempdir().unwrap();
+    let (mut acknowledged, mut torn) = (0, 0);
+    for round in 0..rounds {
+        let from = round * 10_000;
+        let before = scheduler(dir.path());
+        let mut expected = Expected::of(&before, from);
+        drop(before);
+        let told = work_and_kill(dir.path(), from, Duration::from_millis(rng.random_range(20..300)));
+        if round % 5 == 0 {
+            torn += u64::from(tear(dir.path(), &mut expected, &mut rng));
+        }
+        let after = scheduler(dir.path());
+        let events = after.store().events();
+        assert!(events >= told, "round {round}: {told} events were acknowledged, {events} are there");
+        assert!(*after.state() == expected.after(events), "round {round}: {events} events give another state");
+        acknowledged += u64::from(told > expected.first);
+    }
+    println!("{rounds} killed, {acknowledged} of them after something was acknowledged; {torn} copies torn");
+    assert!(acknowledged > rounds / 2, "{acknowledged} of {rounds} came to work");
+}
+
+/// Tears the end off the engine's log in a copy: what is left must be a beginning of what happened. With rubbish at its end it may
+/// be refused, in words.
+fn tear(dir: &Path, expected: &mut Expected, rng: &mut Xoshiro256PlusPlus) -> bool {
+    let copy = tempfile::tempdir().unwrap();
+    copy_all(dir, copy.path());
+    let engine = std::fs::read_dir(copy.path().join("engine")).unwrap().map(|entry| entry.unwrap().path());
+    let mut journals: Vec<PathBuf> = engine.filter(|path| path.extension().is_some_and(|end| end == "jnl")).collect();
+    journals.sort();
+    let Some(last) = journals.last() else { return false };
+    let bytes = std::fs::read(last).unwrap();
+    let mut left = bytes[..bytes.len() - rng.random_range(0..200.min(bytes.len() + 1))].to_vec();
+    let is_rubbish = rng.random();
+    left.extend((0..rng.random_range(0..100)).map(|_| if is_rubbish { rng.random::<u8>() } else { 0 }));
+    std::fs::write(last, left).unwrap();
+    match Durable::open(copy.path(), "a test") {
+        Ok(store) => {
+            let found = Scheduler::open(settings(), store, 0.0).unwrap();
+            let events = found.store().events();
+            assert!(events < expected.first || *found.state() == expected.after(events), "{events} events, torn");
+        }
+        Err(error) => assert!(is_rubbish && error.to_string().contains("everfresh rebuild"), "{error}"),
+    }
+    true
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
+        let target = to.join(entry.file_name().unwrap());
+        if entry.is_dir() {
+            copy_all(&entry, &target);
+        } else {
+            std::fs::copy(&entry, &target).unwrap();
+        }
+    }
+}
+
+/// Runs a test of this file again in a mount namespace of its own, with a small disk under [`WORKER`].
+fn on_a_small_disk(test: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o size=96m tmpfs \"$EVERFRESH_TEST_DIR\" && exec \"$0\" \"$1\" --exact --nocapture";
+    let exe = std::env::current_exe().unwrap();
+    let run = |flags: &str| {
+        let mut command = Command::new("unshare");
+        command.arg(flags).args(["sh", "-c", script]).arg(&exe).arg(test).env(WORKER, dir.path());
+        command.output().expect("unshare must be there (util-linux)")
+    };
+    // Root may mount at once; others within a user namespace.
+    let as_root = run("-m");
+    let output = if as_root.status.success() { as_root } else { run("-rm") };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space() {
+    let Ok(dir) = std::env::var(WORKER) else {
+        return on_a_small_disk("a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space");
+    };
+    let (ballast, store) = (Path::new(&dir).join("ballast"), Path::new(&dir).join("store"));
+    let mut durable = scheduler(&store);
+    (0..100).for_each(|number| step(&mut durable, number).unwrap());
+    fill(&ballast);
+    let (before, text) = (1u64..)
+        .find_map(|number| {
+            let before = durable.state().clone();
+            let pages: Vec<_> =
+                (0..500).map(|more| (PageId((number << 32) + more), PageTerms::new(HostId(0)))).collect();
+            durable.add_all(60.0, &pages).err().map(|error| (before, error.to_string()))
+        })
+        .unwrap();
+    assert!(text.to_lowercase().contains("space"), "{text}");
+    assert!(*durable.state() == before);
+    std::fs::remove_file(&ballast).unwrap();
+    (200..400).for_each(|number| step(&mut durable, number).unwrap());
+    durable.compact().unwrap();
+    let (state, events) = (durable.state().clone(), durable.store().events());
+    drop(durable);
+    let opened = scheduler(&store);
+    assert_eq!(opened.store().events(), events);
+    assert!(*opened.state() == state);
+}
+
+/// Writes until there is no space.
+fn fill(path: &Path) {
+    let mut file = std::fs::File::create(path).unwrap();
+    let block = vec![0u8; 1 << 16];
+    while file.write_all(&block).is_ok() {}
+    while file.write_all(&block[..512]).is_ok() {}
+}
+
+#[test]
+fn a_read_only_disk_is_said_and_work_goes_on_when_it_may_be_written() {
+    let Ok(dir) = std::env::var(WORKER) else {
+        return on_a_small_disk("a_read_only_disk_is_said_and_work_goes_on_when_it_may_be_written");
+    };
+    let remount = |how: &str| {
+        let done = Command::new("mount").args(["-o", how, &dir]).status().unwrap();
+        assert!(done.success());
+    };
+    let store = Path::new(&dir).join("store");
+    let mut durable = scheduler(&store);
+    (0..100).for_each(|number| step(&mut durable, number).unwrap());
+    let state = durable.state().clone();
+    drop(durable);
+    remount("remount,ro");
+    let text = Durable::open(&store, "a test").unwrap_err().to_string();
+    assert!(text.to_lowercase().contains("read-only"), "{text}");
+    remount("remount,rw");
+    let mut durable = scheduler(&store);
+    assert!(*durable.state() == state);
+    (100..200).for_each(|number| step(&mut durable, number).unwrap());
+}

@@ -1,0 +1,193 @@
+//! The durable store keeps what it acknowledged: the suite of all stores, the visit log, rebuilding, and who holds what.
+
+mod common;
+
+use common::{settings, step};
+use everfresh_sched::{Error, HostId, Memory, PageId, PageTerms, Scheduler, checks};
+use everfresh_store::{Durable, log, page_id, rebuild};
+use std::path::Path;
+
+fn open(dir: &Path) -> Durable {
+    Durable::open(dir, "a test").unwrap()
+}
+
+fn scheduler(dir: &Path) -> Scheduler<Durable> {
+    Scheduler::open(settings(), open(dir), 0.0).unwrap()
+}
+
+#[test]
+fn it_conforms() {
+    let dir = tempfile::tempdir().unwrap();
+    let reopen = |store: Durable| {
+        let dir = store.dir().to_owned();
+        drop(store);
+        Durable::open(&dir, "a test")
+    };
+    assert_eq!(checks::conforms(open(dir.path()), reopen), Ok(()));
+}
+
+/// Works to a step, keeping states on the way, and compares with a scheduler in memory.
+#[test]
+fn the_visit_log_alone_gives_back_all_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = Scheduler::open(settings(), Memory::new(), 0.0).unwrap();
+    let mut durable = scheduler(dir.path());
+    for number in 0..3000 {
+        step(&mut memory, number).unwrap();
+        step(&mut durable, number).unwrap();
+        if number % 700 == 699 {
+            durable.compact().unwrap();
+        }
+    }
+    assert!(durable.state() == memory.state());
+    let events = durable.store().events();
+    assert!(events > 10_000, "{events}");
+    drop(durable);
+    let files = log::files(dir.path()).unwrap();
+    assert_eq!(files.len(), 4);
+    let rebuilt = rebuild(dir.path(), "a test", &mut |_| {}).unwrap();
+    assert_eq!((rebuilt.events, rebuilt.files, rebuilt.lost), (events, 5, None));
+    let opened = scheduler(dir.path());
+    assert!(opened.state() == memory.state());
+    assert_eq!(opened.store().events(), events);
+    drop(opened);
+    // Without the engine, and once more after that.
+    for _ in 0..2 {
+        std::fs::remove_dir_all(dir.path().join("engine")).unwrap();
+        let rebuilt = rebuild(dir.path(), "a test", &mut |_| {}).unwrap();
+        assert_eq!(rebuilt.events, events);
+        assert!(scheduler(dir.path()).state() == memory.state());
+    }
+    let mut went_on = scheduler(dir.path());
+    for number in 3000..3500 {
+        step(&mut memory, number).unwrap();
+        step(&mut went_on, number).unwrap();
+    }
+    assert!(went_on.state() == memory.state());
+}
+
+#[test]
+fn a_damaged_engine_is_rebuilt_and_what_is_lost_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut durable = scheduler(dir.path());
+    (0..200).for_each(|number| step(&mut durable, number).unwrap());
+    durable.compact().unwrap();
+    durable.store_mut().settle().unwrap();
+    let kept = durable.state().clone();
+    step(&mut durable, 200).unwrap();
+    drop(durable);
+    for entry in walk(&dir.path().join("engine")) {
+        std::fs::write(entry, b"nothing that an engine wrote").unwrap();
+    }
+    assert!(Durable::open(dir.path(), "a test").is_err());
+    let rebuilt = rebuild(dir.path(), "a test", &mut |_| {}).unwrap();
+    assert!(rebuilt.lost.is_some());
+    assert!(*scheduler(dir.path()).state() == kept);
+}
+
+fn walk(dir: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn a_row_says_which_page_was_visited() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut scheduler = scheduler(dir.path());
+    let address = "https://example.org/a";
+    let (page, is_known) = scheduler.store_mut().page(address, |_| false).unwrap();
+    assert_eq!((page, is_known), (page_id(address), false));
+    let host = scheduler.store_mut().host("example.org").unwrap();
+    scheduler.store_mut().name_page(page, address);
+    scheduler.add(0.0, page, PageTerms::new(host)).unwrap();
+    let lease = scheduler.lease(1.0, 1).unwrap()[0];
+    // The lease is in one file, what the visit found in the next.
+    scheduler.compact().unwrap();
+    scheduler.complete(2.5, lease.id, everfresh_sched::Outcome::Unchanged).unwrap();
+    scheduler.compact().unwrap();
+    scheduler.store_mut().settle().unwrap();
+    let mut found = Vec::new();
+    for path in log::files(dir.path()).unwrap() {
+        log::read(&path, &mut |read| {
+            found.push((read.row.number, read.address, read.host));
+            Ok(())
+        })
+        .unwrap();
+    }
+    let address = Some(address.to_owned());
+    assert_eq!(
+        found,
+        [
+            (0, None, None),
+            (1, address.clone(), Some("example.org".to_owned())),
+            (2, address.clone(), None),
+            (3, address, None)
+        ]
+    );
+}
+
+#[test]
+fn names_and_notes_come_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    let (a, b) = (store.host("a.example").unwrap(), store.host("b.example").unwrap());
+    assert_eq!((a, b, store.host("a.example").unwrap()), (HostId(0), HostId(1), HostId(0)));
+    let group = store.group("news").unwrap();
+    store.name_page(PageId(9), "https://a.example/");
+    store.note(PageId(9), vec![1, 2]);
+    store.note(PageId(9), vec![3]);
+    assert_eq!(store.noted(PageId(9)), Ok(Some(vec![3])));
+    store.flush().unwrap();
+    drop(store);
+    let mut store = open(dir.path());
+    assert_eq!(store.names().host(b), Some("b.example"));
+    assert_eq!(store.names().find_group("news"), Some(group));
+    assert_eq!(store.names().find_group("default").map(|group| group.0), Some(0));
+    assert_eq!(store.address(PageId(9)), Ok(Some("https://a.example/".to_owned())));
+    assert_eq!(store.noted(PageId(9)), Ok(Some(vec![3])));
+}
+
+#[test]
+fn two_addresses_with_one_hash_are_two_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path());
+    let address = "https://example.org/";
+    let hash = page_id(address);
+    store.name_page(hash, "https://example.org/which-hashes-the-same");
+    assert_eq!(store.page(address, |_| false), Ok((PageId(hash.0.wrapping_add(1)), false)));
+}
+
+#[test]
+fn who_comes_second_hears_who_has_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let _first = Durable::open(dir.path(), "everfresh run urls.txt").unwrap();
+    let Err(Error::Store(text)) = Durable::open(dir.path(), "a test") else { panic!("it was opened twice") };
+    let who = format!("is held by process {}, everfresh run urls.txt; only one may have it open", std::process::id());
+    assert!(text.ends_with(&who), "{text}");
+}
+
+#[test]
+fn a_log_that_is_cut_off_or_has_a_gap_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut durable = scheduler(dir.path());
+    for number in 0..300 {
+        step(&mut durable, number).unwrap();
+        if number % 100 == 99 {
+            durable.compact().unwrap();
+        }
+    }
+    durable.store_mut().settle().unwrap();
+    drop(durable);
+    std::fs::remove_dir_all(dir.path().join("engine")).unwrap();
+    let files = log::files(dir.path()).unwrap();
+    let moved = dir.path().join("elsewhere");
+    std::fs::rename(&files[1], &moved).unwrap();
+    let text = rebuild(dir.path(), "a test", &mut |_| {}).unwrap_err().to_string();
+    assert!(text.contains("the visit log has a gap"), "{text}");
+    let whole = std::fs::read(&moved).unwrap();
+    std::fs::write(&files[1], &whole[..whole.len() / 2]).unwrap();
+    let text = rebuild(dir.path(), "a test", &mut |_| {}).unwrap_err().to_string();
+    assert!(text.contains(&files[1].display().to_string()), "{text}");
+    std::fs::write(&files[1], whole).unwrap();
+    rebuild(dir.path(), "a test", &mut |_| {}).unwrap();
+}

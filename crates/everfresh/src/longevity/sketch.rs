@@ -166,6 +166,13 @@ pub struct Estimated {
     pub standard_error: f64,
 }
 
+/// The sketch of an empty page, which would keep one fragment.
+impl Default for Sketch {
+    fn default() -> Self {
+        Sketch { kept: Box::default(), most: 1 }
+    }
+}
+
 impl Sketch {
     /// The most fragments that a sketch can keep.
     pub const MOST: usize = 4096;
@@ -184,14 +191,23 @@ impl Sketch {
         Ok(sketcher.finish())
     }
 
-    /// From stored parts, if they are what a sketch can be.
-    pub(super) fn from_parts(kept: Vec<u32>, most: u32) -> Option<Self> {
-        let is_legal = most > 0 && kept.len() <= most as usize && kept.is_sorted_by(|a, b| a < b);
+    /// From stored parts, if they are what a sketch can be: at most `most` numbers, rising, `most` being 1 to 4096.
+    ///
+    /// ```
+    /// use everfresh::longevity::{Cut, Sketch};
+    /// let page = Sketch::of("soup salad bread", Cut::words(1)?, 8)?;
+    /// assert_eq!(Sketch::from_parts(page.kept().to_vec(), 8), Some(page));
+    /// assert_eq!(Sketch::from_parts(vec![2, 1], 8), None);
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
+    pub fn from_parts(kept: Vec<u32>, most: u32) -> Option<Self> {
+        let is_legal =
+            most > 0 && most as usize <= Sketch::MOST && kept.len() <= most as usize && kept.is_sorted_by(|a, b| a < b);
         is_legal.then(|| Sketch { kept: kept.into(), most })
     }
 
-    /// What is kept of the fragments, in order.
-    pub(super) fn kept(&self) -> &[u32] {
+    /// What is kept of the fragments, in order: with [`Sketch::most`] all that is to be stored.
+    pub fn kept(&self) -> &[u32] {
         &self.kept
     }
 

@@ -1,0 +1,88 @@
+use super::error::{Error, Result};
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
+
+/// A file of lines in the order of their bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+}
+
+impl Segment {
+    /// All lines that begin with `prefix`, found by halving: memory for these lines only.
+    pub(super) fn find(&self, prefix: &str, found: &mut Vec<String>) -> Result<()> {
+        self.search(prefix, found).map_err(Error::file("read", &self.path))
+    }
+
+    fn search(&self, prefix: &str, found: &mut Vec<String>) -> io::Result<()> {
+        let mut input = BufReader::with_capacity(4096, File::open(&self.path)?);
+        let mut line = Vec::new();
+        // The first line that is not less begins at or behind `low`, and at or before the first one behind `high`.
+        let (mut low, mut high) = (0, self.bytes);
+        while high - low > 4096 {
+            let middle = low + (high - low) / 2;
+            input.seek(SeekFrom::Start(middle))?;
+            line.clear();
+            let skipped = input.read_until(b'\n', &mut line)? as u64;
+            line.clear();
+            let length = input.read_until(b'\n', &mut line)?;
+            if length == 0 || line.as_slice().cmp(prefix.as_bytes()) != Ordering::Less {
+                high = middle;
+            } else {
+                low = middle + skipped;
+            }
+        }
+        input.seek(SeekFrom::Start(low))?;
+        for line in input.lines() {
+            let line = line?;
+            if line.starts_with(prefix) {
+                found.push(line);
+            } else if line.as_str() > prefix {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn lines(&self) -> Result<Peekable<impl Iterator<Item = io::Result<String>> + use<>>> {
+        let file = File::open(&self.path).map_err(Error::file("open", &self.path))?;
+        Ok(BufReader::with_capacity(1 << 16, file).lines().peekable())
+    }
+}
+
+/// Writes lines, which must come in order, to a new file that appears whole or not at all.
+pub(super) fn write(path: &Path, lines: impl Iterator<Item = io::Result<String>>) -> Result<Segment> {
+    let begun = path.with_extension("begun");
+    let failed = || Error::file("write", path);
+    let mut out = BufWriter::with_capacity(1 << 16, File::create(&begun).map_err(failed())?);
+    for line in lines {
+        let line = line.map_err(failed())?;
+        writeln!(out, "{line}").map_err(failed())?;
+    }
+    let file = out.into_inner().map_err(|error| failed()(error.into_error()))?;
+    file.sync_all().map_err(failed())?;
+    let bytes = file.metadata().map_err(failed())?.len();
+    std::fs::rename(&begun, path).map_err(failed())?;
+    Ok(Segment { path: path.to_owned(), bytes })
+}
+
+/// The lines of two files as one file; a line that both have comes once.
+pub(super) fn merge(left: &Segment, right: &Segment, path: &Path) -> Result<Segment> {
+    let (mut left, mut right) = (left.lines()?, right.lines()?);
+    let lines = std::iter::from_fn(move || {
+        let order = match (left.peek(), right.peek()) {
+            (Some(Ok(a)), Some(Ok(b))) => a.cmp(b),
+            (Some(_), None) | (Some(Err(_)), _) => Ordering::Less,
+            _ => Ordering::Greater,
+        };
+        if order == Ordering::Equal {
+            left.next();
+        }
+        if order == Ordering::Less { left.next() } else { right.next() }
+    });
+    write(path, lines)
+}

@@ -1,0 +1,437 @@
+use super::digest::payload_digest;
+use super::error::{Error, Result};
+use super::read::Reader;
+use super::record::Kind;
+use flate2::{Compression, GzBuilder};
+use jiff::Timestamp;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// The profiles of revisits (WARC 1.1 section 6.7).
+const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+
+/// How files are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How file names begin.
+    pub prefix: String,
+    /// A file that has this many bytes gets no further record.
+    pub most_bytes: u64,
+    /// The level of compression, 0 to 9.
+    pub level: u32,
+    /// What the first record of each file says, beside the software and the format: `operator`, `robots` and the like.
+    pub about: Vec<(String, String)>,
+}
+
+impl Default for Settings {
+    /// `everfresh-*.warc.gz` of about a gigabyte, which is what other archives have.
+    fn default() -> Self {
+        Settings { prefix: "everfresh".to_owned(), most_bytes: 1_000_000_000, level: 3, about: Vec::new() }
+    }
+}
+
+/// A visit by HTTP, as it is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'a> {
+    /// The address, as it was asked for.
+    pub target: &'a str,
+    /// When.
+    pub date: Timestamp,
+    /// Who answered.
+    pub address: Option<IpAddr>,
+    /// What was sent, head and body.
+    pub request: Option<&'a [u8]>,
+    /// The head of the answer, with the empty line: see [`answer_head`].
+    pub head: &'a [u8],
+    /// The body of the answer.
+    pub body: &'a [u8],
+    /// Why the body is not whole, if it is not.
+    pub truncated: Option<Truncated>,
+}
+
+/// Why a body ends before its end (`WARC-Truncated`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truncated {
+    /// There was too much of it.
+    Length,
+    /// It took too long.
+    Time,
+    /// The connection broke.
+    Disconnect,
+}
+
+impl Truncated {
+    const fn name(self) -> &'static str {
+        match self {
+            Truncated::Length => "length",
+            Truncated::Time => "time",
+            Truncated::Disconnect => "disconnect",
+        }
+    }
+}
+
+/// The copy that a revisit found again.
+#[derive(Clone, Copy, Debug)]
+pub struct Original<'a> {
+    /// Its address.
+    pub target: &'a str,
+    /// Its date, as its record has it.
+    pub date: Timestamp,
+    /// The digest of its payload, as its record has it.
+    pub payload_digest: &'a str,
+}
+
+/// Where a record was put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the file, in the folder.
+    pub file: String,
+    /// Where the record begins.
+    pub offset: u64,
+    /// How many bytes it takes.
+    pub length: u64,
+}
+
+/// Writes records into the files of a folder: WARC 1.1, a gzip member for each record.
+///
+/// A record reaches the operating system as a whole or not at all, as far as that can be told; it reaches the disk with
+/// [`Writer::sync`]. What a crash left of a last record is cut off when the folder is opened again.
+///
+/// The `warc` crate (0.4) was tried first: it compresses a file as one member, in which no record can be found by its offset,
+/// writes fields in the order of a hash table, and takes a short write for a whole one.
+#[derive(Debug)]
+pub struct Writer {
+    folder: PathBuf,
+    settings: Settings,
+    open: Option<Open>,
+    /// The number of the last file.
+    serial: u64,
+    cut_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    name: String,
+    file: File,
+    length: u64,
+}
+
+impl Writer {
+    /// Goes on where the last file of the folder ends, or begins in an empty one; the folder is made if it is not there.
+    ///
+    /// `from` are a file and an offset up to which all is known to be whole, so that only the rest is checked. A last file
+    /// with damage before whole records is left as it is: the next record begins a new one.
+    pub fn open(folder: &Path, settings: Settings, from: Option<(&str, u64)>) -> Result<Writer> {
+        check("prefix", &settings.prefix, "letters, digits, `_` and `-`", |c| {
+            c.is_ascii_alphanumeric() || "_-".contains(c)
+        })?;
+        fs::create_dir_all(folder).map_err(Error::file("make", folder))?;
+        let mut writer = Writer { folder: folder.to_owned(), settings, open: None, serial: 0, cut_bytes: 0 };
+        let last =
+            files(folder)?.into_iter().filter_map(|name| Some((serial(&name, &writer.settings.prefix)?, name))).max();
+        if let Some((serial, name)) = last {
+            writer.serial = serial;
+            let from = from.filter(|(file, _)| *file == name).map_or(0, |(_, offset)| offset);
+            writer.open = writer.reopen(name, from)?;
+        }
+        Ok(writer)
+    }
+
+    /// How many bytes of a torn record were cut off on opening.
+    pub const fn cut_bytes(&self) -> u64 {
+        self.cut_bytes
+    }
+
+    fn reopen(&mut self, name: String, from: u64) -> Result<Option<Open>> {
+        let path = self.folder.join(&name);
+        let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(Error::file("open", &path))?;
+        hold(&file, &path)?;
+        let length = file.metadata().map_err(Error::file("read", &path))?.len();
+        let Some(whole) = whole_until(&path, from.min(length))? else { return Ok(None) };
+        if whole < length {
+            self.cut_bytes = length - whole;
+            file.set_len(whole).and_then(|()| file.sync_all()).map_err(Error::file("cut", &path))?;
+        }
+        file.seek(SeekFrom::Start(whole)).map_err(Error::file("write", &path))?;
+        Ok(Some(Open { name, file, length: whole }))
+    }
+
+    /// Keeps an answer, and before it what was asked; the place is that of the answer.
+    pub fn response(&mut self, exchange: &Exchange<'_>) -> Result<Place> {
+        let payload = payload_digest(exchange.body);
+        let block = [exchange.head, exchange.body].concat();
+        self.exchange(exchange, Kind::Response, &block, vec![("WARC-Payload-Digest", payload)])
+    }
+
+    /// Keeps that the answer had the payload of an earlier one; its head is kept, its body is not.
+    pub fn revisit(&mut self, exchange: &Exchange<'_>, original: &Original<'_>) -> Result<Place> {
+        self.again(exchange, original, SAME_PAYLOAD)
+    }
+
+    /// Keeps that the source said that nothing changed (304).
+    pub fn not_modified(&mut self, exchange: &Exchange<'_>, original: &Original<'_>) -> Result<Place> {
+        self.again(exchange, original, NOT_MODIFIED)
+    }
+
+    fn again(&mut self, exchange: &Exchange<'_>, original: &Original<'_>, profile: &str) -> Result<Place> {
+        check_address(original.target)?;
+        check("payload digest", original.payload_digest, "one word", |c| c.is_ascii_graphic())?;
+        let fields = vec![
+            ("WARC-Payload-Digest", original.payload_digest.to_owned()),
+            ("WARC-Profile", profile.to_owned()),
+            ("WARC-Refers-To-Target-URI", original.target.to_owned()),
+            ("WARC-Refers-To-Date", date(original.date)),
+        ];
+        self.exchange(exchange, Kind::Revisit, exchange.head, fields)
+    }
+
+    /// Keeps bytes that came without HTTP: a file, what a command printed.
+    pub fn resource(&mut self, target: &str, at: Timestamp, content_type: &str, bytes: &[u8]) -> Result<Place> {
+        check("content type", content_type, "one line", |c| !c.is_control())?;
+        let mut fields = about(Kind::Resource, &id(), at, Some(target))?;
+        fields.push(("Content-Type", content_type.to_owned()));
+        fields.push(("WARC-Payload-Digest", payload_digest(bytes)));
+        let member = self.member(&fields, bytes)?;
+        self.append(at, &[], &member)
+    }
+
+    fn exchange(
+        &mut self,
+        exchange: &Exchange<'_>,
+        kind: Kind,
+        block: &[u8],
+        more: Vec<(&'static str, String)>,
+    ) -> Result<Place> {
+        let name = id();
+        let mut fields = about(kind, &name, exchange.date, Some(exchange.target))?;
+        fields.push(("Content-Type", "application/http; msgtype=response".to_owned()));
+        fields.extend(exchange.address.map(|address| ("WARC-IP-Address", address.to_string())));
+        fields.extend(exchange.truncated.map(|why| ("WARC-Truncated", why.name().to_owned())));
+        fields.extend(more);
+        let answer = self.member(&fields, block)?;
+        let request = match exchange.request {
+            Some(request) => {
+                let mut fields = about(Kind::Request, &id(), exchange.date, Some(exchange.target))?;
+                fields.push(("Content-Type", "application/http; msgtype=request".to_owned()));
+                fields.push(("WARC-Concurrent-To", name));
+                self.member(&fields, request)?
+            }
+            None => Vec::new(),
+        };
+        self.append(exchange.date, &request, &answer)
+    }
+
+    /// Everything that was written is on the disk when this returns.
+    pub fn sync(&mut self) -> Result<()> {
+        let Some(open) = &self.open else { return Ok(()) };
+        open.file.sync_data().map_err(Error::file("write", &self.folder.join(&open.name)))
+    }
+
+    /// A record as a gzip member.
+    fn member(&self, fields: &[(&str, String)], block: &[u8]) -> Result<Vec<u8>> {
+        let length = block.len();
+        let mut head = String::from("WARC/1.1\r\n");
+        for (name, value) in fields {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let digest = payload_digest(block);
+        head.push_str(&format!("WARC-Block-Digest: {digest}\r\nContent-Length: {length}\r\n\r\n"));
+        let mut gzip =
+            GzBuilder::new().write(Vec::with_capacity(length / 4 + 512), Compression::new(self.settings.level.min(9)));
+        let compressed = || -> io::Result<Vec<u8>> {
+            gzip.write_all(head.as_bytes())?;
+            gzip.write_all(block)?;
+            gzip.write_all(b"\r\n\r\n")?;
+            gzip.finish()
+        };
+        compressed().map_err(Error::file("compress a record for", &self.folder))
+    }
+
+    /// Writes two members behind each other, the first possibly empty; the place is that of the second.
+    fn append(&mut self, at: Timestamp, before: &[u8], member: &[u8]) -> Result<Place> {
+        if self.open.as_ref().is_none_or(|open| open.length >= self.settings.most_bytes) {
+            self.begin(at)?;
+        }
+        let Some(open) = &mut self.open else {
+            return Err(Error::file("open", &self.folder)(io::Error::other("no file")));
+        };
+        let path = self.folder.join(&open.name);
+        let written = open.file.write_all(before).and_then(|()| open.file.write_all(member));
+        if let Err(source) = written {
+            // Half a record must not stand before whole ones; if it cannot be taken back, the next opening does.
+            let back = open.file.set_len(open.length).and_then(|()| open.file.seek(SeekFrom::Start(open.length)));
+            if back.is_err() {
+                self.open = None;
+            }
+            return Err(Error::file("write", &path)(source));
+        }
+        let offset = open.length + before.len() as u64;
+        let length = member.len() as u64;
+        open.length = offset + length;
+        Ok(Place { file: open.name.clone(), offset, length })
+    }
+
+    /// Begins a new file with the record that says what it is.
+    fn begin(&mut self, at: Timestamp) -> Result<()> {
+        self.sync()?;
+        self.open = None;
+        self.serial += 1;
+        let name = format!("{}-{}-{:08}.warc.gz", self.settings.prefix, digits(at), self.serial);
+        let path = self.folder.join(&name);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(Error::file("make", &path))?;
+        hold(&file, &path)?;
+        let mut fields = about(Kind::Info, &id(), at, None)?;
+        fields.push(("WARC-Filename", name.clone()));
+        fields.push(("Content-Type", "application/warc-fields".to_owned()));
+        let mut block =
+            format!("software: everfresh/{}\r\nformat: WARC File Format 1.1\r\n", env!("CARGO_PKG_VERSION"));
+        for (name, value) in &self.settings.about {
+            check("name of a field", name, "one word", |c| c.is_ascii_alphanumeric() || c == '-')?;
+            check("value of a field", value, "one line", |c| !c.is_control())?;
+            block.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let member = self.member(&fields, block.as_bytes())?;
+        file.write_all(&member).and_then(|()| file.sync_all()).map_err(Error::file("write", &path))?;
+        sync_folder(&self.folder)?;
+        self.open = Some(Open { name, file, length: member.len() as u64 });
+        Ok(())
+    }
+}
+
+/// The head of an answer as it is kept, from what a client hands over.
+///
+/// `decoded` says that the client undid codings: their fields then stand under the names that other crawlers give them
+/// (`X-Crawler-Content-Encoding`), so that nobody undoes them twice, and the length is that of the body as it is kept.
+///
+/// ```
+/// use everfresh_crawl::warc::answer_head;
+/// let head = answer_head("HTTP/1.1", 200, "OK", [("Content-Encoding", "gzip"), ("ETag", "\"a\"")], Some(5));
+/// let expected = "HTTP/1.1 200 OK\r\nX-Crawler-Content-Encoding: gzip\r\nETag: \"a\"\r\nContent-Length: 5\r\n\r\n";
+/// assert_eq!(String::from_utf8(head).unwrap(), expected);
+/// ```
+pub fn answer_head<'f>(
+    version: &str,
+    status: u16,
+    reason: &str,
+    fields: impl IntoIterator<Item = (&'f str, &'f str)>,
+    decoded: Option<u64>,
+) -> Vec<u8> {
+    let mut head = format!("{} {status} {}\r\n", one_line(version), one_line(reason));
+    for (name, value) in fields {
+        let hidden = ["content-encoding", "transfer-encoding", "content-length"];
+        let hide = decoded.is_some() && hidden.iter().any(|hidden| name.eq_ignore_ascii_case(hidden));
+        head.push_str(&format!("{}{}: {}\r\n", if hide { "X-Crawler-" } else { "" }, one_line(name), one_line(value)));
+    }
+    if let Some(length) = decoded {
+        head.push_str(&format!("Content-Length: {length}\r\n"));
+    }
+    head.push_str("\r\n");
+    head.into_bytes()
+}
+
+/// A text in which nothing ends a line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// The fields that every record has.
+fn about(kind: Kind, id: &str, at: Timestamp, target: Option<&str>) -> Result<Vec<(&'static str, String)>> {
+    let mut fields =
+        vec![("WARC-Type", kind.name().to_owned()), ("WARC-Record-ID", id.to_owned()), ("WARC-Date", date(at))];
+    if let Some(target) = target {
+        check_address(target)?;
+        fields.push(("WARC-Target-URI", target.to_owned()));
+    }
+    Ok(fields)
+}
+
+fn id() -> String {
+    format!("<urn:uuid:{}>", uuid::Uuid::new_v4())
+}
+
+/// A date as records have it, to the millisecond.
+pub(super) fn date(at: Timestamp) -> String {
+    to_millisecond(at).to_string()
+}
+
+/// What is left of a date when it is written down.
+pub(super) fn to_millisecond(at: Timestamp) -> Timestamp {
+    Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at)
+}
+
+/// A date in 14 digits, as indexes and file names have it.
+pub(super) fn digits(at: Timestamp) -> String {
+    at.strftime("%Y%m%d%H%M%S").to_string()
+}
+
+/// An address goes into lines of fields and indexes: it must not end them.
+pub(super) fn check_address(address: &str) -> Result<()> {
+    check("address", address, "one word", |c| !c.is_control() && !c.is_whitespace())
+}
+
+fn check(what: &'static str, value: &str, bound: &'static str, good: impl Fn(char) -> bool) -> Result<()> {
+    if !value.is_empty() && value.chars().all(good) {
+        return Ok(());
+    }
+    Err(Error::Refused { what, bound, value: value.escape_debug().take(200).collect() })
+}
+
+/// The WARC files of a folder by name, in order.
+pub(super) fn files(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::file("read", folder))? {
+        let name = entry.map_err(Error::file("read", folder))?.file_name();
+        if let Some(name) = name.to_str().filter(|name| is_warc(name)) {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn is_warc(name: &str) -> bool {
+    let name = Path::new(name.strip_suffix(".gz").unwrap_or(name));
+    name.extension().is_some_and(|ending| ending == "warc")
+}
+
+/// The number in the name of a file of ours.
+fn serial(name: &str, prefix: &str) -> Option<u64> {
+    let rest = name.strip_prefix(prefix)?.strip_prefix('-')?.strip_suffix(".warc.gz")?;
+    rest.split_once('-')?.1.parse().ok()
+}
+
+/// Where the whole records of a file end; nothing if there are whole ones behind damage.
+fn whole_until(path: &Path, from: u64) -> Result<Option<u64>> {
+    let mut whole = from;
+    let mut damaged = false;
+    for found in Reader::open(path, from, u64::MAX)? {
+        match found {
+            Ok(_) if damaged => return Ok(None),
+            Ok(found) => whole = found.offset + found.length,
+            Err(Error::Damaged { .. }) => damaged = true,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(whole))
+}
+
+fn hold(file: &File, path: &Path) -> Result<()> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(fs::TryLockError::WouldBlock) => Err(Error::Held { path: path.to_owned() }),
+        Err(fs::TryLockError::Error(source)) => Err(Error::file("hold", path)(source)),
+    }
+}
+
+/// The name of a new file is on the disk when this returns.
+pub(super) fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::file("write", folder))
+}

@@ -1,0 +1,458 @@
+//! Copies: what is written is read back, by this crate and by others, whatever happens to the files.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use everfresh_crawl::content::Rules;
+use everfresh_crawl::warc::{
+    Archive, Error, Exchange, Index, Kind, Original, Reader, Record, Settings, Truncated, Version, Writer, answer_head,
+    payload_digest,
+};
+use flate2::write::GzEncoder;
+use jiff::Timestamp;
+use proptest::prelude::*;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn time(second: i64) -> Timestamp {
+    Timestamp::from_second(1_700_000_000 + second).unwrap()
+}
+
+const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n";
+const ASKED: &[u8] = b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n";
+
+fn exchange<'a>(target: &'a str, second: i64, body: &'a [u8]) -> Exchange<'a> {
+    let address = Some("192.0.2.7".parse().unwrap());
+    Exchange { target, date: time(second), address, request: Some(ASKED), head: HEAD, body, truncated: None }
+}
+
+fn archive(folder: &Path) -> Archive {
+    Archive::open(folder, Settings::default()).unwrap()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "gz" || ending == "warc"));
+    paths.sort();
+    paths
+}
+
+fn records(path: &Path) -> Vec<Record> {
+    Reader::open(path, 0, 1 << 30).unwrap().map(|found| found.unwrap().record).collect()
+}
+
+fn kinds(path: &Path) -> Vec<Kind> {
+    records(path).iter().map(Record::kind).collect()
+}
+
+/// A page that is answered twice with the same bytes, once with others and once with 304; a file; a body cut short.
+fn sample(folder: &Path) -> Vec<Version> {
+    let mut archive = archive(folder);
+    let page = "http://a.example/menü?x=1";
+    let versions = [
+        archive.keep(&exchange(page, 0, b"<p>soup")).unwrap(),
+        archive.keep(&exchange(page, 60, b"<p>soup")).unwrap(),
+        archive.keep(&exchange(page, 120, b"<p>fish")).unwrap(),
+        archive
+            .keep_unchanged(&Exchange { head: b"HTTP/1.1 304 Not Modified\r\n\r\n", ..exchange(page, 180, b"") })
+            .unwrap(),
+        archive.keep_resource("file:///menu.txt", time(240), "text/plain", b"soup\nfish\n").unwrap(),
+        archive
+            .keep(&Exchange { truncated: Some(Truncated::Length), ..exchange("http://b.example/", 300, &[7; 100_000]) })
+            .unwrap(),
+    ];
+    archive.sync().unwrap();
+    versions.to_vec()
+}
+
+#[test]
+fn versions_are_found_and_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let versions = sample(folder.path());
+    for archive in [archive(folder.path()), Archive::read_only(folder.path()).unwrap()] {
+        let page = &versions[0].address;
+        assert_eq!(archive.history(page).unwrap(), &versions[..4]);
+        assert_eq!(
+            archive.history(page).unwrap().iter().map(|v| v.revisit).collect::<Vec<_>>(),
+            [false, true, false, true]
+        );
+        assert_eq!(archive.current(page).unwrap(), Some(versions[3].clone()));
+        assert_eq!(archive.at(page, time(119)).unwrap(), Some(versions[1].clone()));
+        assert_eq!(archive.at(page, time(-1)).unwrap(), None);
+        let bodies: Vec<Vec<u8>> = versions.iter().map(|version| archive.read(version).unwrap().bytes).collect();
+        let expected: [&[u8]; 6] = [b"<p>soup", b"<p>soup", b"<p>fish", b"<p>fish", b"soup\nfish\n", &[7; 100_000]];
+        assert_eq!(bodies, expected);
+        assert!(archive.history("http://a.example/").unwrap().is_empty());
+        let diff = archive.diff(&versions[0], &versions[3], &Rules::default()).unwrap();
+        let name = |second: i64| format!("{page} {}", time(second));
+        assert_eq!(diff, format!("--- {}\n+++ {}\n@@ -1 +1 @@\n-soup\n+fish\n", name(0), name(180)));
+        assert_eq!(archive.diff(&versions[2], &versions[3], &Rules::default()).unwrap(), "");
+    }
+}
+
+#[test]
+fn records_say_what_the_standard_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    sample(folder.path());
+    let records = records(&files(folder.path())[0]);
+    let (request, response, revisit) = (Kind::Request, Kind::Response, Kind::Revisit);
+    let expected = [
+        Kind::Info,
+        request,
+        response,
+        request,
+        revisit,
+        request,
+        response,
+        request,
+        revisit,
+        Kind::Resource,
+        request,
+        response,
+    ];
+    assert_eq!(records.iter().map(Record::kind).collect::<Vec<_>>(), expected);
+    let has = |at: usize, name: &str| records[at].field(name).unwrap().to_owned();
+    assert_eq!(has(1, "WARC-Concurrent-To"), has(2, "WARC-Record-ID"));
+    assert_eq!(has(2, "WARC-IP-Address"), "192.0.2.7");
+    assert_eq!(has(2, "WARC-Date"), "2023-11-14T22:13:20Z");
+    assert_eq!(has(2, "WARC-Payload-Digest"), payload_digest(b"<p>soup"));
+    assert_eq!(has(2, "WARC-Block-Digest"), payload_digest(&[HEAD, b"<p>soup"].concat()));
+    assert_eq!(has(4, "WARC-Profile"), "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest");
+    assert_eq!(has(4, "WARC-Payload-Digest"), has(2, "WARC-Payload-Digest"));
+    assert_eq!(has(4, "WARC-Refers-To-Date"), has(2, "WARC-Date"));
+    assert_eq!(has(4, "WARC-Refers-To-Target-URI"), has(2, "WARC-Target-URI"));
+    assert_eq!(records[4].block(), HEAD);
+    assert_eq!(has(8, "WARC-Profile"), "http://netpreserve.org/warc/1.1/revisit/server-not-modified");
+    assert_eq!(has(8, "WARC-Refers-To-Date"), has(6, "WARC-Date"));
+    assert_eq!(has(11, "WARC-Truncated"), "length");
+    assert!(String::from_utf8_lossy(records[0].block()).contains("software: everfresh/"));
+}
+
+/// Runs a program, and says what went wrong if something did.
+fn run(program: &Path, arguments: &[&str]) -> String {
+    let found = Command::new(program).args(arguments).output();
+    let found = found.unwrap_or_else(|error| panic!("cannot run {}: {error}", program.display()));
+    let errors = String::from_utf8_lossy(&found.stderr).into_owned();
+    assert!(found.status.success(), "{} {arguments:?} failed:\n{errors}", program.display());
+    String::from_utf8(found.stdout).unwrap()
+}
+
+/// A Python with warcio, made once under the build folder.
+fn python_with_warcio() -> PathBuf {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("warcio-1.7");
+    let python = home.join("bin/python");
+    let has_warcio =
+        || Command::new(&python).args(["-c", "import warcio"]).status().is_ok_and(|status| status.success());
+    if !has_warcio() {
+        run(Path::new("python3"), &["-m", "venv", home.to_str().unwrap()]);
+        run(&python, &["-m", "pip", "install", "--quiet", "warcio==1.7.*"]);
+    }
+    python
+}
+
+const WARCIO: &str = "
+import sys
+from warcio.archiveiterator import ArchiveIterator
+with open(sys.argv[1], 'rb') as file:
+    for record in ArchiveIterator(file, check_digests='raise'):
+        body = record.content_stream().read()
+        status = record.http_headers.get_statuscode() if record.http_headers else '-'
+        print(record.rec_type, record.rec_headers.get_header('WARC-Target-URI') or '-', status, len(body))
+";
+
+#[test]
+fn warcio_reads_every_record_and_checks_every_digest() {
+    let folder = tempfile::tempdir().unwrap();
+    sample(folder.path());
+    let path = files(folder.path())[0].clone();
+    let python = python_with_warcio();
+    let found = run(&python, &["-c", WARCIO, path.to_str().unwrap()]);
+    let page = "http://a.example/menü?x=1";
+    let expected = [
+        format!("warcinfo - - {}", records(&path)[0].block().len()),
+        format!("request {page} - 0"),
+        format!("response {page} 200 7"),
+        format!("request {page} - 0"),
+        format!("revisit {page} 200 0"),
+        format!("request {page} - 0"),
+        format!("response {page} 200 7"),
+        format!("request {page} - 0"),
+        format!("revisit {page} 304 0"),
+        "resource file:///menu.txt - 10".to_owned(),
+        "request http://b.example/ - 0".to_owned(),
+        "response http://b.example/ 200 100000".to_owned(),
+    ];
+    let found: Vec<String> = found.lines().map(|line| line.replace(" / ", " - ")).collect();
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        // What warcio calls the status of a request is its address.
+        let skip_status = |line: &str| {
+            line.split(' ').enumerate().filter(|(at, _)| *at != 2).map(|(_, word)| word.to_owned()).collect::<Vec<_>>()
+        };
+        if expected.starts_with("request") {
+            assert_eq!(skip_status(found), skip_status(&expected));
+        } else {
+            assert_eq!(*found, expected);
+        }
+    }
+    run(&python, &["-m", "warcio.cli", "check", path.to_str().unwrap()]);
+}
+
+#[test]
+fn every_offset_is_a_gzip_member_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let versions = sample(folder.path());
+    let script = "
+import gzip, sys
+data = open(sys.argv[1], 'rb').read()
+for pair in sys.argv[2:]:
+    start, length = map(int, pair.split('+'))
+    text = gzip.decompress(data[start:start + length])
+    assert text.startswith(b'WARC/1.1\\r\\n') and text.endswith(b'\\r\\n\\r\\n'), text
+";
+    let path = files(folder.path())[0].to_str().unwrap().to_owned();
+    let places: Vec<String> = versions.iter().map(|version| format!("{}+{}", version.offset, version.length)).collect();
+    let mut arguments = vec!["-c", script, &path];
+    arguments.extend(places.iter().map(String::as_str));
+    run(Path::new("python3"), &arguments);
+}
+
+#[test]
+fn a_torn_tail_is_cut_wherever_it_was_torn() {
+    let folder = tempfile::tempdir().unwrap();
+    let versions = sample(folder.path());
+    let path = files(folder.path())[0].clone();
+    let whole = fs::read(&path).unwrap();
+    let last = versions.last().unwrap();
+    for lost in [1, 4, 8, 60, usize::try_from(last.length).unwrap() - 1] {
+        fs::write(&path, &whole[..whole.len() - lost]).unwrap();
+        let mut archive = archive(folder.path());
+        assert_eq!(archive.cut_bytes(), last.length - lost as u64, "{lost} lost");
+        assert!(archive.history(&last.address).unwrap().is_empty(), "{lost} lost");
+        assert_eq!(archive.history(&versions[0].address).unwrap(), &versions[..4]);
+        let again = archive.keep(&exchange(&last.address, 400, b"again")).unwrap();
+        assert_eq!(archive.read(&again).unwrap().bytes, b"again");
+        drop(archive);
+        assert!(Reader::open(&path, 0, 1 << 30).unwrap().all(|found| found.is_ok()), "{lost} lost");
+    }
+}
+
+#[test]
+fn damage_in_the_middle_costs_what_it_hits_and_nothing_is_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let versions = sample(folder.path());
+    let path = files(folder.path())[0].clone();
+    let mut bytes = fs::read(&path).unwrap();
+    let hit = usize::try_from(versions[2].offset + versions[2].length / 2).unwrap();
+    bytes[hit] ^= 0x55;
+    fs::write(&path, &bytes).unwrap();
+    let found: Vec<_> = Reader::open(&path, 0, 1 << 30).unwrap().collect();
+    let errors: Vec<u64> = found
+        .iter()
+        .filter_map(|found| match found {
+            Err(Error::Damaged { offset, .. }) => Some(*offset),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((found.len(), errors), (12, vec![versions[2].offset]));
+    // Without an index the whole file is checked: it stays, and the next record begins another.
+    fs::remove_dir_all(folder.path().join("index")).unwrap();
+    let mut archive = archive(folder.path());
+    assert_eq!((archive.cut_bytes(), fs::metadata(&path).unwrap().len()), (0, bytes.len() as u64));
+    assert_eq!(archive.history(&versions[0].address).unwrap().len(), 3);
+    archive.keep(&exchange("http://c.example/", 500, b"new")).unwrap();
+    assert_eq!(files(folder.path()).len(), 2);
+}
+
+#[test]
+fn a_lost_index_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let versions = sample(folder.path());
+    fs::remove_dir_all(folder.path().join("index")).unwrap();
+    let archive = archive(folder.path());
+    for version in &versions {
+        assert!(archive.history(&version.address).unwrap().contains(version));
+    }
+}
+
+#[test]
+fn files_roll_and_a_folder_is_held_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings =
+        Settings { most_bytes: 2000, about: vec![("operator".to_owned(), "me".to_owned())], ..Settings::default() };
+    let mut archive = Archive::open(folder.path(), settings.clone()).unwrap();
+    for second in 0..20 {
+        archive.keep(&exchange("http://a.example/", second, format!("{second}").as_bytes())).unwrap();
+    }
+    let error = Archive::open(folder.path(), settings.clone()).unwrap_err();
+    assert!(error.to_string().ends_with("another process holds it"), "{error}");
+    drop(archive);
+    let many = files(folder.path());
+    assert!(many.len() > 5);
+    for path in &many {
+        assert_eq!(kinds(path)[0], Kind::Info);
+        assert!(fs::metadata(path).unwrap().len() < 4000);
+    }
+    let archive = Archive::open(folder.path(), settings).unwrap();
+    let history = archive.history("http://a.example/").unwrap();
+    let bodies: Vec<Vec<u8>> = history.iter().map(|version| archive.read(version).unwrap().bytes).collect();
+    assert_eq!(bodies, (0..20).map(|second| second.to_string().into_bytes()).collect::<Vec<_>>());
+}
+
+#[test]
+fn nothing_that_would_break_a_record_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut archive = archive(folder.path());
+    for target in ["", "http://a.example/\r\nWARC-Type: x", "http://a.example/ b", "a\u{0}b"] {
+        let error = archive.keep(&exchange(target, 0, b"")).unwrap_err();
+        assert!(error.to_string().starts_with("cannot write a record: address must be one word, got"), "{error}");
+    }
+    let head = answer_head("HTTP/1.1", 200, "OK\r\nX: y", [("A", "b\r\nC: d")], None);
+    assert_eq!(head, b"HTTP/1.1 200 OK  X: y\r\nA: b  C: d\r\n\r\n");
+    let original = Original { target: "http://a.example/", date: time(0), payload_digest: "sha1:A\r\nB: c" };
+    let mut writer = Writer::open(&folder.path().join("other"), Settings::default(), None).unwrap();
+    assert!(writer.revisit(&exchange("http://a.example/", 0, b""), &original).is_err());
+    assert!(Writer::open(folder.path(), Settings { prefix: "../x".to_owned(), ..Settings::default() }, None).is_err());
+}
+
+/// A record as some other tool may write it.
+fn foreign(kind: &str, more: &str, block: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: <http://f.example/>\r\nWARC-Date: 2020-02-02T02:02:02Z\r\n{more}\
+         content-length: {}\r\n\r\n",
+        block.len()
+    );
+    [head.as_bytes(), block, b"\r\n\r\n"].concat()
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(bytes).unwrap();
+    gzip.finish().unwrap()
+}
+
+#[test]
+fn files_of_other_tools_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let chunked =
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain\r\n\r\n4\r\nsoup\r\n0\r\n\r\n";
+    let one = foreign("response", "Content-Type: application/http; msgtype=response\r\n", chunked);
+    let two = foreign("metadata", "X-Long: a\r\n  b\r\n", b"via: nobody");
+    fs::write(folder.path().join("plain.warc"), [one.clone(), two.clone()].concat()).unwrap();
+    fs::write(folder.path().join("whole.warc.gz"), packed(&[one.clone(), two.clone(), one.clone()].concat())).unwrap();
+    fs::write(folder.path().join("each.warc.gz"), [packed(&one), packed(&two)].concat()).unwrap();
+    for (path, many) in files(folder.path()).iter().zip([2, 2, 3]) {
+        let found = records(path);
+        assert_eq!(found.len(), many, "{}", path.display());
+        assert_eq!(found[0].http().unwrap().content(1 << 20).as_ref(), b"soup");
+        assert_eq!(found[1].field("x-long"), Some("a b"));
+        assert_eq!(found[0].target(), Some("http://f.example/"));
+    }
+    let archive = archive(folder.path());
+    let history = archive.history("http://f.example/").unwrap();
+    assert_eq!(history.len(), 3); // the second one in the file that is packed as a whole has no offset of its own
+    assert!(history.iter().all(|version| archive.read(version).unwrap().bytes == b"soup"));
+}
+
+#[test]
+fn hostile_files_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.warc.gz");
+    let good = packed(&foreign("response", "", b"HTTP/1.1 200 OK\r\n\r\n"));
+    let huge = b"WARC/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n".to_vec();
+    let endless = [b"WARC/1.1\r\n".as_slice(), &b"a".repeat(3 << 20)].concat();
+    for bad in [
+        packed(&huge),
+        huge,
+        packed(&endless),
+        packed(b""),
+        vec![0x1F, 0x8B, 8],
+        b"\0\0\0".to_vec(),
+        packed(b"WARC/1.1\r\n\r\n"),
+    ] {
+        fs::write(&path, [bad.as_slice(), b"\n", &good].concat()).unwrap();
+        let found: Vec<_> = Reader::open(&path, 0, 1 << 20).unwrap().collect();
+        assert!(found[0].is_err());
+        assert!(found.last().unwrap().is_ok(), "{found:?}");
+        let first = Reader::read_at(&path, 0, 1 << 20);
+        assert!(matches!(first, Err(Error::Damaged { offset: 0, .. })), "{first:?}");
+    }
+}
+
+#[test]
+fn an_index_finds_every_address_among_many_in_few_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut index = Index::open(&folder.path().join("index"), folder.path()).unwrap();
+    let version = |page: u32, visit: u32| Version {
+        address: format!("http://h{}.example/{page}", page % 97),
+        date: time(i64::from(visit)),
+        status: Some(200),
+        media_type: None,
+        digest: format!("sha1:{page}"),
+        revisit: visit > 0,
+        file: String::from("x.warc.gz"),
+        offset: u64::from(page),
+        length: 1,
+    };
+    let pages = 35_000;
+    for visit in 0..3 {
+        for page in 0..pages {
+            index.put(&version(page, visit)).unwrap();
+        }
+    }
+    let reader = Index::read_only(&folder.path().join("index")).unwrap();
+    for page in (0..pages).step_by(997).chain([pages - 1]) {
+        let expected: Vec<Version> = (0..3).map(|visit| version(page, visit)).collect();
+        assert_eq!(index.history(&expected[0].address).unwrap(), expected);
+        assert_eq!(reader.history(&expected[0].address).unwrap(), expected);
+    }
+    assert!(index.history("http://h1.example/none").unwrap().is_empty());
+    let sorted = fs::read_dir(folder.path().join("index")).unwrap().count();
+    assert!(sorted <= 4, "{sorted} files");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whatever_is_kept_comes_back(
+        visits in prop::collection::vec((0_u8..3, prop::collection::vec(any::<u8>(), 0..300), any::<bool>()), 1..20),
+        most_bytes in 200_u64..5000,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { most_bytes, ..Settings::default() };
+        let mut archive = Archive::open(folder.path(), settings.clone()).unwrap();
+        let mut expected: Vec<(Version, Vec<u8>)> = Vec::new();
+        for (second, (page, body, reopen)) in visits.into_iter().enumerate() {
+            let target = format!("http://a.example/{page}");
+            let kept = archive.keep(&exchange(&target, i64::try_from(second).unwrap(), &body)).unwrap();
+            expected.push((kept, body));
+            if reopen {
+                drop(archive);
+                archive = Archive::open(folder.path(), settings.clone()).unwrap();
+            }
+        }
+        for (version, body) in &expected {
+            prop_assert_eq!(&archive.read(version).unwrap().bytes, body);
+            prop_assert!(archive.history(&version.address).unwrap().contains(version));
+        }
+    }
+
+    #[test]
+    fn no_bytes_stop_a_reader(bytes in prop::collection::vec(any::<u8>(), 0..400), good in any::<bool>()) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.warc");
+        let record = foreign("response", "", &bytes);
+        let mut packed = packed(&record);
+        if !good {
+            let at = bytes.first().map_or(0, |byte| usize::from(*byte) % packed.len());
+            packed[at] = packed[at].wrapping_add(1);
+        }
+        fs::write(&path, [packed.as_slice(), &bytes].concat()).unwrap();
+        let found = Reader::open(&path, 0, 1 << 20).unwrap().take(1000).filter(Result::is_ok).count();
+        prop_assert!(!good || found >= 1);
+        let mut plain = Vec::new();
+        fs::File::open(&path).unwrap().read_to_end(&mut plain).unwrap();
+    }
+}

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, LeaseId, Outcome};
 use crate::host::Host;
 use crate::page::{Pages, Trouble};
-use crate::terms::{GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
+use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
 use crate::tick::Tick;
 use everfresh::policy::{self, About, Aim, Policy, Posterior, Visit, Watched};
 use everfresh::{Period, Rate, Unit};
@@ -157,6 +157,16 @@ impl State {
     /// What it was opened with last.
     pub const fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// What a host bears.
+    pub fn host_limits(&self, host: HostId) -> HostLimits {
+        self.limits(host.0)
+    }
+
+    /// A group's rule.
+    pub fn group_rule(&self, group: GroupId) -> GroupRule {
+        self.rule(group.0)
     }
 
     /// What is asked for a page.

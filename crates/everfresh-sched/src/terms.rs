@@ -88,6 +88,16 @@ impl PageTerms {
         self.host
     }
 
+    /// How much a fresh copy matters.
+    pub fn weight(&self) -> f64 {
+        self.weight.into()
+    }
+
+    /// What a visit costs.
+    pub const fn cost(&self) -> f64 {
+        self.cost
+    }
+
     /// The group.
     pub const fn group(&self) -> GroupId {
         self.group

@@ -2,15 +2,19 @@
 
 use crate::page::Trouble;
 use crate::state::State;
+use crate::terms::HostLimits;
 use crate::tick::Tick;
 use everfresh::policy::{About, Policy, Watched};
+use rayon::prelude::*;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// From so many pages priors and habits are learnt at most.
 const LEARNT_FROM: usize = 8192;
 /// Of so many pages the price is found at most: what a sample of them misses by is steered away.
 const PRICED: usize = 65_536;
+/// So many pages of a host show whether it might be full.
+const FEW: usize = 32;
 /// How closely a demand must meet what there is.
 const CLOSE: f64 = 1e-4;
 /// A full host is asked for a little more than it bears, so that none of its few visits is lost while nobody is due. Its pages
@@ -24,17 +28,12 @@ impl State {
         let all: Vec<u32> = self.pages.slots().collect();
         self.learn(&all);
         let asking = |slot: &u32| matches!(self.pages.trouble(*slot), Trouble::None | Trouble::Failing(_));
-        let live: Vec<u32> = all.iter().copied().filter(asking).collect();
-        let round: f64 = live.iter().map(|slot| self.pages.rare(*slot).cost).sum();
+        let live: Vec<u32> = all.par_iter().copied().filter(asking).collect();
+        let round = sum(&live, |slot| self.pages.rare(*slot).cost);
         if round > 0.0 {
             self.round_s = round / self.settings.budget_per_s;
             self.price_hosts(&live);
-            let sample: Vec<u32> = strided(&live, PRICED).collect();
-            let scale = live.len() as f64 / sample.len() as f64;
-            let cost = |slot: &u32| self.pages.rare(*slot).cost;
-            let demand =
-                |price: f64| scale * sample.iter().map(|slot| cost(slot) / self.gap_s(*slot, price)).sum::<f64>();
-            self.price = meeting(self.settings.budget_per_s, self.price, demand);
+            self.price = self.price_for(&live, self.settings.budget_per_s);
         }
         self.replanned_s = now;
         self.set_dues(&all);
@@ -55,39 +54,79 @@ impl State {
         }
     }
 
+    /// The price at which these pages spend a budget per second, given the prices of their hosts.
+    pub(crate) fn price_for(&self, live: &[u32], budget_per_s: f64) -> f64 {
+        let sample: Vec<Asking> = strided(live, PRICED).map(|slot| self.asking(slot)).collect();
+        let scale = live.len() as f64 / sample.len() as f64;
+        let demand = |price: f64| scale * sum(&sample, |page| page.cost / self.gap_s(page, price));
+        meeting(budget_per_s, self.price, demand)
+    }
+
+    /// What a page's demand depends on beside the price.
+    pub(crate) fn asking(&self, slot: u32) -> Asking {
+        let host = self.pages.get(slot).host;
+        let host_price = self.hosts.get(&host).map_or(0.0, |host| host.price);
+        Asking { slot, cost: self.pages.rare(slot).cost, host_price, wait_s: self.limits(host).week().mean_wait_s() }
+    }
+
     /// The time between two visits at a price: the period, and the wait for an hour of its host.
-    fn gap_s(&self, slot: u32, price: f64) -> f64 {
-        self.period_s(slot, price).0 + self.limits(self.pages.get(slot).host).week().mean_wait_s()
+    pub(crate) fn gap_s(&self, page: &Asking, price: f64) -> f64 {
+        self.period_at(page.slot, price, page.host_price).0 + page.wait_s
     }
 
     /// Gives every host whose pages ask for more than it bears a price of its own, which does not depend on that of others.
     fn price_hosts(&mut self, live: &[u32]) {
-        let mut by_host: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for slot in live {
-            let host = self.pages.get(*slot).host;
-            if self.limits(host).gap().seconds() > 0.0 {
-                by_host.entry(host).or_default().push(*slot);
-            }
-        }
         self.hosts.values_mut().for_each(|host| host.price = 0.0);
-        for (id, slots) in by_host {
-            let limits = self.limits(id);
-            let bears = HOST_LOAD * limits.week().open_share() / limits.gap().seconds();
-            let demand = |price: f64| slots.iter().map(|slot| 1.0 / self.gap_s(*slot, price)).sum::<f64>();
-            // A host that bears what is asked at a quarter of the price will hardly be full.
-            if demand(self.price / 4.0) > bears {
-                let price = meeting(bears, self.price, demand);
-                self.hosts.entry(id).or_default().price = price;
-            }
+        let has_gap = |limits: &HostLimits| limits.gap().seconds() > 0.0;
+        let any = self.hosts.values().any(|host| host.limits.as_ref().is_some_and(has_gap));
+        if !any && !has_gap(&self.settings.limits) {
+            return;
         }
+        // Sorted, hosts are looked up once each, and in their order.
+        let mut by_host: Vec<(u32, u32)> = live.par_iter().map(|slot| (self.pages.get(*slot).host, *slot)).collect();
+        by_host.par_sort_unstable();
+        let hosts: Vec<&[(u32, u32)]> = by_host.chunk_by(|(host, _), (other, _)| host == other).collect();
+        let prices: Vec<(u32, f64)> = hosts.par_iter().filter_map(|pages| self.price_of_host(pages)).collect();
+        for (host, price) in prices {
+            self.hosts.entry(host).or_default().price = price;
+        }
+    }
+
+    /// A host and the price at which its pages ask for what it bears, if they might ask for more.
+    fn price_of_host(&self, pages: &[(u32, u32)]) -> Option<(u32, f64)> {
+        let id = pages.first()?.0;
+        let limits = self.limits(id);
+        let bears = HOST_LOAD * limits.week().open_share() / limits.gap().seconds();
+        let wait_s = limits.week().mean_wait_s();
+        let gap_s = |slot: u32, price: f64| self.period_at(slot, price, 0.0).0 + wait_s;
+        let demand_of = |most: usize, price: f64| {
+            let step = pages.len().div_ceil(most);
+            let asked: f64 = pages.iter().step_by(step).map(|(_, slot)| 1.0 / gap_s(*slot, price)).sum();
+            asked * pages.len() as f64 / pages.len().div_ceil(step) as f64
+        };
+        // A host that bears what is asked at a quarter of the price will hardly be full; for most that shows in a few pages.
+        let low = self.price / 4.0;
+        let may_be_full = demand_of(FEW, low) > bears / 4.0 && demand_of(PRICED, low) > bears;
+        may_be_full.then(|| (id, meeting(bears, self.price, |price| demand_of(PRICED, price))))
     }
 
     /// Sets when each page is due that does not wait for another reason, and all queues anew.
     fn set_dues(&mut self, all: &[u32]) {
-        for slot in all {
-            if self.pages.trouble(*slot) == Trouble::None {
-                self.pages.get_mut(*slot).due = self.due(*slot);
+        let price = self.steered_price();
+        // Few hosts are full, and most pages need not look for theirs.
+        let priced = self.hosts.iter().filter(|(_, host)| host.price > 0.0);
+        let full: HashMap<u32, f64> = priced.map(|(id, host)| (*id, host.price)).collect();
+        let due = |slot: &u32| {
+            let page = self.pages.get(*slot);
+            let host = if full.is_empty() { 0.0 } else { full.get(&page.host).copied().unwrap_or(0.0) };
+            match self.pages.trouble(*slot) {
+                Trouble::None => self.due_after(*slot, self.period_at(*slot, price, host)),
+                _ => page.due,
             }
+        };
+        let dues: Vec<Tick> = all.par_iter().map(due).collect();
+        for (slot, due) in all.iter().zip(dues) {
+            self.pages.get_mut(*slot).due = due;
         }
         self.enqueue_all();
     }
@@ -104,37 +143,74 @@ impl State {
     }
 }
 
+/// What a page's demand depends on beside the price.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asking {
+    pub(crate) slot: u32,
+    pub(crate) cost: f64,
+    pub(crate) host_price: f64,
+    pub(crate) wait_s: f64,
+}
+
+/// Sums are made in pieces of so many, so that they do not depend on the number of threads.
+const PIECE: usize = 4096;
+
+/// A sum over many, the same whatever the number of threads.
+pub(crate) fn sum<T: Sync>(of: &[T], value: impl Fn(&T) -> f64 + Sync) -> f64 {
+    let pieces: Vec<f64> = of.par_chunks(PIECE).map(|piece| piece.iter().map(&value).sum()).collect();
+    pieces.iter().sum()
+}
+
 /// Every so many-th, so that at most `most` are left.
 fn strided(slots: &[u32], most: usize) -> impl Iterator<Item = u32> {
     slots.iter().copied().step_by(slots.len().div_ceil(most).max(1))
 }
 
-/// The price at which a non-increasing demand meets `supply` > 0, from a guess: by halving its logarithm.
+/// The price at which a non-increasing demand meets `supply` > 0, from a guess.
 ///
-/// Where the demand stays above the supply at any price, or below it, the price is the highest or lowest that was tried.
+/// Demands go about as the inverse root of the price: straight lines in logarithms, on which false position (with Illinois'
+/// halving, and bisection where that stalls) needs few steps. Where the demand stays above the supply at any price, or
+/// below it, the price is the highest or lowest that was tried.
 fn meeting(supply: f64, guess: f64, demand: impl Fn(f64) -> f64) -> f64 {
-    let (mut low, mut high) = (guess, guess);
-    let mut factor = 2.0;
-    if demand(guess) > supply {
-        while high < HIGHEST && demand(high) > supply {
-            (low, high) = (high, (high * factor).min(HIGHEST));
-            factor *= factor;
-        }
-    } else {
-        while low > 1.0 / HIGHEST && demand(low) <= supply {
-            (low, high) = ((low / factor).max(1.0 / HIGHEST), low);
-            factor *= factor;
-        }
+    let most = HIGHEST.ln();
+    let excess = |log: f64| (demand(log.exp()) / supply).ln();
+    let start = guess.ln().clamp(-most, most);
+    let first = excess(start);
+    if first.abs() < CLOSE / 2.0 {
+        return start.exp();
     }
-    while high / low > 1.0 + CLOSE {
-        let middle = low.sqrt() * high.sqrt();
-        if demand(middle) > supply {
-            low = middle;
+    // A bracket: from the guess as far as a root says and a little, then ever further.
+    let (mut near, mut far, mut step) = ((start, first), (start, first), (2.5 * first).clamp(-most, most));
+    while (far.1 > 0.0) == (first > 0.0) && far.0.abs() < most {
+        near = far;
+        let log = (far.0 + step).clamp(-most, most);
+        far = (log, excess(log));
+        step *= 2.0;
+    }
+    if (far.1 > 0.0) == (first > 0.0) {
+        return far.0.exp();
+    }
+    within(near, far, excess).exp()
+}
+
+/// Where a non-increasing function is 0, between two points at which its signs differ.
+fn within(mut a: (f64, f64), mut b: (f64, f64), function: impl Fn(f64) -> f64) -> f64 {
+    for step in 1..200 {
+        let false_position = b.0 - b.1 * (b.0 - a.0) / (b.1 - a.1);
+        let is_inside = false_position > a.0.min(b.0) && false_position < a.0.max(b.0);
+        let x = if is_inside && step % 4 != 0 { false_position } else { (a.0 + b.0) / 2.0 };
+        let value = function(x);
+        if value.abs() < CLOSE / 2.0 || (a.0 - b.0).abs() < CLOSE {
+            return x;
+        }
+        if (value > 0.0) == (b.1 > 0.0) {
+            a.1 /= 2.0;
         } else {
-            high = middle;
+            a = b;
         }
+        b = (x, value);
     }
-    high
+    b.0
 }
 
 /// Prices between the inverse of this and this are tried.

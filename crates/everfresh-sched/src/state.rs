@@ -497,6 +497,12 @@ impl State {
 
     /// How often a page in no trouble is visited at a price, in seconds, and why.
     pub(crate) fn period_s(&self, slot: u32, price: f64) -> (f64, Why) {
+        let host = self.hosts.get(&self.pages.get(slot).host).map_or(0.0, |host| host.price);
+        self.period_at(slot, price, host)
+    }
+
+    /// The same, if the host has this price.
+    pub(crate) fn period_at(&self, slot: u32, price: f64, host: f64) -> (f64, Why) {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
         if let Some(pin) = rare.pin_s {
             return (pin.max(LEAST_PERIOD_S), Why::Pin);
@@ -505,10 +511,9 @@ impl State {
             GroupRule::Every(period) => return (period.seconds().max(LEAST_PERIOD_S), Why::GroupPeriod),
             GroupRule::Aim(aim) => aim,
         };
-        let host = self.hosts.get(&page.host).map_or(0.0, |host| host.price);
         let why = if host > price { Why::HostPrice } else { Why::Price };
         let wanted = if page.weight > 0.0 {
-            self.policy.period_for(aim, &self.about(slot), &self.memory(slot), price.max(host)).seconds()
+            self.policy.period_quickly(aim, &self.about(slot), &self.memory(slot), price.max(host)).seconds()
         } else {
             f64::INFINITY
         };
@@ -524,9 +529,13 @@ impl State {
         self.wait_until(slot, self.due(slot));
     }
 
-    pub(crate) fn due(&self, slot: u32) -> Tick {
+    fn due(&self, slot: u32) -> Tick {
+        self.due_after(slot, self.period_s(slot, self.steered_price()))
+    }
+
+    /// When a page in no trouble is due that is visited every so often.
+    pub(crate) fn due_after(&self, slot: u32, (period, why): (f64, Why)) -> Tick {
         let page = self.pages.get(slot);
-        let (period, why) = self.period_s(slot, self.steered_price());
         let lot = self.lot(slot, 0);
         let wait = if !page.is_copied() {
             // As if its turn began at any time of its period: pages that come together are not visited together.

@@ -177,7 +177,9 @@ fn hosts_get_no_more_than_they_bear_and_their_best_pages_get_it() {
     drive(&mut scheduler, (0.0, 20.0 * DAY), DAY, changed_by_turns);
     let visits = drive(&mut scheduler, (20.0 * DAY, 50.0 * DAY), DAY, changed_by_turns);
     let times: Vec<f64> = visits.iter().filter(|(_, lease)| lease.host.0 == 0).map(|(now, _)| *now).collect();
-    assert!(times.windows(7).all(|seven| seven[6] - seven[0] >= HOUR), "seven in an hour");
+    // Six gaps of ten minutes, each rounded to what a double holds of the time.
+    let seven = times.windows(7).map(|seven| seven[6] - seven[0]).fold(f64::INFINITY, f64::min);
+    assert!(seven >= HOUR - 1e-8, "seven in {seven} s");
     let share = times.len() as f64 / (30.0 * 144.0);
     assert!((0.95..=1.0).contains(&share), "{share} of what it bears");
     let total = visits.len() as f64 / (30.0 * 2000.0);
@@ -337,4 +339,24 @@ fn a_clock_that_jumps_back_stands_still() {
     assert_eq!(scheduler.lease(10.0, 50).unwrap().len(), 0);
     assert_eq!(scheduler.lease(f64::INFINITY, 50).unwrap().len(), 0);
     assert_eq!(scheduler.lease(1001.0, 50).unwrap().len(), 1);
+}
+
+#[test]
+fn a_plan_does_not_depend_on_the_number_of_threads() {
+    let mut scheduler = open(per_day(20_000.0));
+    scheduler.limit(0.0, HostId(3), HostLimits::NONE.with_gap(seconds(500.0)).unwrap()).unwrap();
+    for id in 0..20_000u32 {
+        let terms = PageTerms::new(HostId(id % 11)).with_weight(1.0 + f64::from(id % 13)).unwrap();
+        scheduler.add(0.0, PageId(id.into()), terms.with_cost(1.0 + f64::from(id % 3) / 3.0).unwrap()).unwrap();
+    }
+    drive(&mut scheduler, (0.0, DAY), DAY, changed_by_turns);
+    let planned = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut scheduler = Scheduler::open(per_day(20_000.0), scheduler.store().clone(), DAY).unwrap();
+        pool.install(|| scheduler.replan(DAY).unwrap());
+        scheduler
+    };
+    let (one, three) = (planned(1), planned(3));
+    assert!(one.state() == three.state());
+    assert!(one.state() != scheduler.state());
 }

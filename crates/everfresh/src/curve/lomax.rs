@@ -86,6 +86,25 @@ impl Lomax {
         self.alpha * l * difference * (l / (-l).exp_m1()).powi(2)
     }
 
+    /// The curve of a shape and a time that are within their bounds.
+    pub(super) const fn raw(alpha: f64, beta: f64) -> Self {
+        Lomax { alpha, beta }
+    }
+
+    /// The time at which the area under the curve reaches a value: the harmonic utility of a rate that is not known.
+    pub(crate) fn period_by_area(&self, area: f64) -> Period {
+        if area <= 0.0 {
+            return Period::ZERO;
+        }
+        // The area starts as a parabola with the mean rate and ends as a line.
+        let start = (2.0 * area * self.beta / self.alpha).sqrt() + area;
+        Period::raw(solve(area, start, |seconds| {
+            let elapsed = Period::raw(seconds);
+            let value = self.area(elapsed);
+            Evaluation { value, elasticity: seconds * self.divergence(elapsed) / value }
+        }))
+    }
+
     /// `ln(1 + t/β)`.
     fn log(&self, elapsed: Period) -> f64 {
         (elapsed.seconds() / self.beta).ln_1p()

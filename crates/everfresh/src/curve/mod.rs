@@ -31,6 +31,7 @@ mod linear;
 mod lomax;
 mod mixture;
 mod observed;
+mod quick;
 mod region;
 mod scaled;
 mod shape;

@@ -2,7 +2,8 @@ use super::{About, Outcome, Policy, Visit};
 use crate::curve::{Age, DivergenceCurve, Lomax};
 use crate::error::Result;
 use crate::estimate::{self, Habits, Hierarchy, Observation, PageState, Population, Prior};
-use crate::numeric::{Evaluation, solve};
+use crate::kernel::Reciprocal;
+use crate::order::{Objective, Order};
 use crate::units::Period;
 
 /// What the copies are to be.
@@ -199,8 +200,37 @@ impl Posterior {
         match aim {
             Aim::Freshness => curve.period(threshold),
             Aim::Content => curve.period(threshold / self.depth(memory)),
-            Aim::Harmonic => period_by_area(&curve, threshold),
+            Aim::Harmonic => curve.period_by_area(threshold),
             Aim::Age => Age::new(self.belief(about, memory).estimate().rate).period(threshold),
+        }
+    }
+
+    /// As [`Posterior::period_for`], by tables: with a relative error below 1e-4, in a tenth of the time.
+    ///
+    /// ```
+    /// use everfresh::Rate;
+    /// use everfresh::policy::{About, Aim, Policy, Posterior};
+    ///
+    /// let (policy, about) = (Posterior::new(Aim::Freshness), About::new(Rate::STATIC));
+    /// let memory = policy.remember(&about, 0.0, &[7]);
+    /// for aim in [Aim::Freshness, Aim::Age, Aim::Harmonic, Aim::Content] {
+    ///     let quick = policy.period_quickly(aim, &about, &memory, 1e5).seconds();
+    ///     assert!((quick / policy.period_for(aim, &about, &memory, 1e5).seconds() - 1.0).abs() < 1e-4);
+    /// }
+    /// ```
+    pub fn period_quickly(&self, aim: Aim, about: &About, memory: &Watched, price: f64) -> Period {
+        let threshold = about.threshold(price);
+        let Ok(curve) = self.curve(about, memory) else { return Period::NEVER };
+        match aim {
+            Aim::Freshness => curve.period_quickly(threshold),
+            Aim::Content => curve.period_quickly(threshold / self.depth(memory)),
+            Aim::Harmonic => curve.period_by_area_quickly(threshold),
+            Aim::Age => {
+                let belief = self.belief(about, memory);
+                let rate = belief.alpha() / belief.beta().seconds();
+                let reciprocal = Reciprocal::of(Order::Fixed, Objective::Age).at(threshold * rate * rate);
+                Period::raw(1.0 / (rate * reciprocal))
+            }
         }
     }
 
@@ -328,18 +358,4 @@ fn unsteady(alpha: f64, beta: Period, steadiness: f64) -> Result<Lomax> {
 pub(super) fn backoff(failures: u8) -> Period {
     let doublings = i32::from(failures.min(20)) - 1;
     Period::raw((3600.0 * 2f64.powi(doublings)).min(30.0 * 86_400.0))
-}
-
-/// The time at which the area under a curve reaches a value: the harmonic utility of a rate that is not known.
-fn period_by_area(curve: &Lomax, area: f64) -> Period {
-    if area <= 0.0 {
-        return Period::ZERO;
-    }
-    // The area starts as a parabola with the mean rate and ends as a line.
-    let start = (2.0 * area * curve.beta().seconds() / curve.alpha()).sqrt() + area;
-    Period::raw(solve(area, start, |seconds| {
-        let elapsed = Period::raw(seconds);
-        let value = curve.area(elapsed);
-        Evaluation { value, elasticity: seconds * curve.divergence(elapsed) / value }
-    }))
 }

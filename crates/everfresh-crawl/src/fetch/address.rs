@@ -140,9 +140,7 @@ fn file_uri(path: &Path) -> String {
 /// Percent-encodes what must not stand in a URI (RFC 3986 section 2).
 fn escaped(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/+=,:@".contains(&byte);
-    text.bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 #[cfg(test)]
@@ -182,7 +180,9 @@ mod tests {
 
     #[test]
     fn a_command_is_split_as_a_shell_would_but_read_by_none() {
-        let Address::Command(argv) = Address::configured("exec:echo 'a b' $HOME").unwrap() else { panic!("no command") };
+        let Address::Command(argv) = Address::configured("exec:echo 'a b' $HOME").unwrap() else {
+            panic!("no command")
+        };
         assert_eq!((argv.program(), argv.arguments()), ("echo", ["a b".to_owned(), "$HOME".to_owned()].as_slice()));
     }
 }

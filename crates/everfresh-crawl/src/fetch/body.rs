@@ -1,7 +1,7 @@
 use super::limits::Limits;
 use super::visit::{Failure, Reason};
 use bytes::{Bytes, BytesMut};
-use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::{Decompress, FlushDecompress, Status};
 use std::fmt;
 use std::io::{self, Write};
 use zstd::stream::raw::{InBuffer, Operation, OutBuffer};
@@ -41,11 +41,7 @@ pub(crate) struct Decoder {
 
 enum Coding {
     Plain(Plain),
-    Gzip(MultiGzDecoder<Sink>),
-    /// Nothing has come yet, so it is not known whether it has a zlib head, as it must, or none, as some servers do.
-    Deflate(Sink),
-    Zlib(ZlibDecoder<Sink>),
-    RawDeflate(DeflateDecoder<Sink>),
+    Inflate(Inflate),
     Brotli(Box<brotli::DecompressorWriter<Sink>>),
     Zstd(Zstd),
 }
@@ -56,8 +52,8 @@ impl Decoder {
         let sink = Sink { bound, wire_bytes: 0, out: Vec::new() };
         let coding = match encoding.trim().to_ascii_lowercase().as_str() {
             "" | "identity" => Coding::Plain(Plain::default()),
-            "gzip" | "x-gzip" => Coding::Gzip(MultiGzDecoder::new(sink)),
-            "deflate" => Coding::Deflate(sink),
+            "gzip" | "x-gzip" => Coding::Inflate(Inflate::new(Format::Gzip, sink)),
+            "deflate" => Coding::Inflate(Inflate::new(Format::Unknown, sink)),
             "br" => Coding::Brotli(Box::new(brotli::DecompressorWriter::new(sink, 16 << 10))),
             "zstd" => Coding::Zstd(Zstd::new(sink)?),
             _ => return Ok(None),
@@ -81,22 +77,11 @@ impl Decoder {
 
     fn decode(&mut self, piece: Bytes) -> io::Result<()> {
         let wire_bytes = self.wire_bytes;
-        if let Coding::Deflate(sink) = &mut self.coding {
-            let sink = std::mem::take(sink);
-            self.coding = if has_zlib_head(&piece) {
-                Coding::Zlib(ZlibDecoder::new(sink))
-            } else {
-                Coding::RawDeflate(DeflateDecoder::new(sink))
-            };
-        }
         match &mut self.coding {
             Coding::Plain(plain) => plain.push(piece, self.bound.bytes),
-            Coding::Gzip(gzip) => feed(gzip, |gzip| gzip.get_mut(), wire_bytes, &piece),
-            Coding::Zlib(zlib) => feed(zlib, |zlib| zlib.get_mut(), wire_bytes, &piece),
-            Coding::RawDeflate(raw) => feed(raw, |raw| raw.get_mut(), wire_bytes, &piece),
+            Coding::Inflate(inflate) => feed(inflate, |inflate| &mut inflate.sink, wire_bytes, &piece),
             Coding::Brotli(brotli) => feed(brotli.as_mut(), |brotli| brotli.get_mut(), wire_bytes, &piece),
             Coding::Zstd(zstd) => feed(zstd, |zstd| &mut zstd.sink, wire_bytes, &piece),
-            Coding::Deflate(_) => Ok(()),
         }
     }
 
@@ -129,12 +114,9 @@ impl Coding {
     fn whole(self) -> io::Result<Bytes> {
         let sink = match self {
             Coding::Plain(plain) => return Ok(plain.whole()),
-            Coding::Gzip(gzip) => gzip.finish()?,
-            Coding::Zlib(zlib) => zlib.finish()?,
-            Coding::RawDeflate(raw) => raw.finish()?,
+            Coding::Inflate(inflate) => inflate.finish()?,
             Coding::Brotli(brotli) => brotli.into_inner().map_err(|_| io::ErrorKind::UnexpectedEof)?,
             Coding::Zstd(zstd) => zstd.finish()?,
-            Coding::Deflate(sink) => sink,
         };
         Ok(sink.out.into())
     }
@@ -142,12 +124,9 @@ impl Coding {
     fn so_far(mut self) -> Bytes {
         let sink = match &mut self {
             Coding::Plain(plain) => return std::mem::take(plain).whole(),
-            Coding::Gzip(gzip) => gzip.get_mut(),
-            Coding::Zlib(zlib) => zlib.get_mut(),
-            Coding::RawDeflate(raw) => raw.get_mut(),
+            Coding::Inflate(inflate) => &mut inflate.sink,
             Coding::Brotli(brotli) => brotli.get_mut(),
             Coding::Zstd(zstd) => &mut zstd.sink,
-            Coding::Deflate(sink) => sink,
         };
         std::mem::take(&mut sink.out).into()
     }
@@ -188,12 +167,6 @@ struct Sink {
     out: Vec<u8>,
 }
 
-impl Default for Sink {
-    fn default() -> Sink {
-        Sink { bound: Bound { bytes: 0, ratio: 0, cut: false }, wire_bytes: 0, out: Vec::new() }
-    }
-}
-
 impl Write for Sink {
     fn write(&mut self, decoded: &[u8]) -> io::Result<usize> {
         let room = self.bound.bytes - self.out.len();
@@ -209,7 +182,91 @@ impl Write for Sink {
     }
 }
 
-/// zstd, pushed, with a bound on its window and knowledge of whether a frame is open: the crate's writer has only the first.
+/// What is around deflated bytes.
+#[derive(Clone, Copy, PartialEq)]
+enum Format {
+    Gzip,
+    Zlib,
+    Raw,
+    /// Called "deflate", nothing has come yet: it should have a zlib head, and from some servers has none.
+    Unknown,
+}
+
+impl Format {
+    fn inflater(self) -> Decompress {
+        match self {
+            Format::Gzip => Decompress::new_gzip(15),
+            Format::Zlib => Decompress::new(true),
+            Format::Raw | Format::Unknown => Decompress::new(false),
+        }
+    }
+}
+
+/// gzip and deflate, pushed, knowing whether a stream is open: the writers of the crate take half a stream for a whole one.
+struct Inflate {
+    format: Format,
+    inflater: Decompress,
+    sink: Sink,
+    open: bool,
+}
+
+impl Inflate {
+    fn new(format: Format, sink: Sink) -> Inflate {
+        Inflate { format, inflater: format.inflater(), sink, open: true }
+    }
+
+    fn begin(&mut self, format: Format) {
+        (self.format, self.inflater, self.open) = (format, format.inflater(), true);
+    }
+
+    fn finish(self) -> io::Result<Sink> {
+        if self.open { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(self.sink) }
+    }
+
+    /// Takes some of the bytes; how many, and whether there is more inside.
+    fn some(&mut self, piece: &[u8]) -> io::Result<(usize, bool)> {
+        let mut room = [0; 16 << 10];
+        let (taken, given) = (self.inflater.total_in(), self.inflater.total_out());
+        let status = self.inflater.decompress(piece, &mut room, FlushDecompress::None).map_err(io::Error::other)?;
+        let taken = usize::try_from(self.inflater.total_in() - taken).unwrap_or(piece.len());
+        let given = usize::try_from(self.inflater.total_out() - given).unwrap_or(room.len());
+        self.sink.write_all(&room[..given])?;
+        self.open = status != Status::StreamEnd;
+        Ok((taken, self.open && given == room.len()))
+    }
+}
+
+impl Write for Inflate {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if self.format == Format::Unknown {
+            self.begin(if has_zlib_head(piece) { Format::Zlib } else { Format::Raw });
+        }
+        let mut left = piece;
+        let mut inside = false;
+        while !left.is_empty() || inside {
+            if !self.open && (self.format != Format::Gzip || left.first() != Some(&0x1f)) {
+                // What pads a whole stream is nothing.
+                break;
+            }
+            if !self.open {
+                self.begin(Format::Gzip);
+            }
+            let (taken, more) = self.some(left)?;
+            if taken == 0 && !more && !inside {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            left = &left[taken..];
+            inside = more;
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// zstd, pushed, with a bound on its window, knowing whether a frame is open.
 struct Zstd {
     decoder: zstd::stream::raw::Decoder<'static>,
     sink: Sink,
@@ -324,7 +381,7 @@ mod tests {
 
     #[test]
     fn every_coding_gives_back_what_went_in_whatever_the_pieces() {
-        let body: Vec<u8> = (0..200_000_u32).map(|i| (i * i >> 7).to_le_bytes()[0]).collect();
+        let body: Vec<u8> = (0..200_000_u32).map(|i| (i.wrapping_mul(i) >> 7).to_le_bytes()[0]).collect();
         for encoding in ALL {
             let wire = encoded(encoding, &body);
             for piece in [2, 1000, wire.len()] {

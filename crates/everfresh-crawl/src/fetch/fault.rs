@@ -31,7 +31,8 @@ fn reason(error: &(dyn Error + 'static)) -> Option<Reason> {
     } else if let Some(error) = error.downcast_ref::<NetError>() {
         Some(if error.is_nx_domain() || error.is_no_records_found() { Reason::NoSuchHost } else { Reason::Dns })
     } else if let Some(error) = error.downcast_ref::<rustls::Error>() {
-        let certificate = matches!(error, rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented);
+        let certificate =
+            matches!(error, rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented);
         Some(if certificate { Reason::Certificate } else { Reason::Connect })
     } else {
         error.downcast_ref::<hyper::Error>().and_then(of_protocol)

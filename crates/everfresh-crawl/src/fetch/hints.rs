@@ -84,7 +84,9 @@ mod tests {
     fn hints(lines: &[(&str, &str)]) -> Hints {
         let parsed = |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
         let mut headers = HeaderMap::new();
-        lines.iter().map(parsed).for_each(|(name, value)| drop(headers.append(name, value)));
+        for (name, value) in lines.iter().map(parsed) {
+            headers.append(name, value);
+        }
         Hints::of(&headers, "http://a/", Timestamp::from_second(784_111_777).unwrap(), "everfresh")
     }
 
@@ -106,9 +108,14 @@ mod tests {
     #[test]
     fn noarchive_counts_when_it_is_meant_for_us() {
         let forbidden = |value: &str| hints(&[("x-robots-tag", value)]).no_archive;
-        for value in ["noarchive", "nofollow, NoArchive", "none", "everfresh: noarchive", "otherbot: none, everfresh: none",
-            "unavailable_after: 25 Jun 2030 15:00:00 PST, noarchive"]
-        {
+        for value in [
+            "noarchive",
+            "nofollow, NoArchive",
+            "none",
+            "everfresh: noarchive",
+            "otherbot: none, everfresh: none",
+            "unavailable_after: 25 Jun 2030 15:00:00 PST, noarchive",
+        ] {
             assert!(forbidden(value), "{value}");
         }
         for value in ["noindex", "otherbot: noarchive", "otherbot: nofollow, noarchive", "all", ""] {

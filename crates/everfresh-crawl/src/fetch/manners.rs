@@ -76,7 +76,7 @@ mod tests {
             ("Sun, 06 Nov 1994 08:59:37 GMT", Some(600)),
             ("Sunday, 06-Nov-94 08:59:37 GMT", Some(600)),
             ("Sun Nov  6 08:59:37 1994", Some(600)),
-            ("Sun, 06 Nov 2094 08:59:37 GMT", Some(3600)),
+            ("Sat, 06 Nov 2094 08:59:37 GMT", Some(3600)),
             ("Sun, 06 Nov 1994 08:49:36 GMT", None),
             ("-5", None),
             ("1.5", None),

@@ -51,8 +51,9 @@ impl Names {
         options.positive_min_ttl = Some(SHORTEST);
         options.positive_max_ttl = Some(LONGEST);
         options.negative_max_ttl = Some(Duration::from_secs(300));
-        let resolver =
-            builder.build().map_err(|error| Error::Inconsistent(format!("cannot set up the resolver of names: {error}")))?;
+        let resolver = builder
+            .build()
+            .map_err(|error| Error::Inconsistent(format!("cannot set up the resolver of names: {error}")))?;
         Ok(Names { resolver: Arc::new(resolver), reach: Arc::new(reach) })
     }
 

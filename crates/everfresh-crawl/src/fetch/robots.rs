@@ -79,7 +79,9 @@ impl Robots {
     /// May it be visited? Path and query decide.
     pub fn allows(&self, url: &Url) -> bool {
         match &self.rules {
-            Rules::Given(rules) => rules.is_allowed(&literal(&url[url::Position::BeforePath..url::Position::AfterQuery])),
+            Rules::Given(rules) => {
+                rules.is_allowed(&literal(&url[url::Position::BeforePath..url::Position::AfterQuery]))
+            }
             Rules::None => true,
             Rules::Unknown(_) => false,
         }

@@ -104,11 +104,10 @@ impl Transport {
     }
 
     fn request(&self, wish: &Wish<'_>) -> std::result::Result<(Request<Empty<Bytes>>, HeaderMap), Failure> {
-        let uri: Uri = wish
-            .url
-            .as_str()
-            .parse()
-            .map_err(|error| Failure::new(Reason::Unsupported, format!("`{}` cannot be sent: {error}", wish.url)))?;
+        let uri: Uri =
+            wish.url.as_str().parse().map_err(|error| {
+                Failure::new(Reason::Unsupported, format!("`{}` cannot be sent: {error}", wish.url))
+            })?;
         let mut request = Request::new(Empty::new());
         *request.method_mut() = wish.method.clone();
         *request.uri_mut() = uri;

@@ -1,7 +1,9 @@
 //! Real servers on loopback for the tests: what they send is written byte by byte, so that it can be wrong.
-#![allow(dead_code, reason = "every test takes what it needs")]
+#![allow(dead_code, unreachable_pub, reason = "every test takes what it needs")]
 
-use everfresh_crawl::fetch::{Address, Agent, Ask, Failure, Fetched, Limits, Outcome, Reach, Settings, Source, Visit, Web};
+use everfresh_crawl::fetch::{
+    Address, Agent, Ask, Failure, Fetched, Limits, Outcome, Reach, Settings, Source, Visit, Web,
+};
 use jiff::Timestamp;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};

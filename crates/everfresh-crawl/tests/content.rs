@@ -41,7 +41,7 @@ fn what_is_around_the_content_does_not_count() {
     check("<article><header><h1>Head</h1></header><p>text</article>", "Head\ntext");
     check("<div role=navigation>x</div><div class='site-footer'>x</div><div id=cookie-banner>x</div><p>text", "text");
     // Names of layouts, and of the page, say nothing.
-    check("<body class='has-nav sidebar'><div class=content-sidebar-wrap>text<div class=nav-less>too", "text\ntoo");
+    check("<body class='has-nav sidebar'><div class=content-sidebar-wrap>text<div class=no-ads>too", "text\ntoo");
     check("<p>before<main><p>text</main><p>after", "text");
     check("<p>before<div role=main><p class=share-price>text</div>", "text");
     check(

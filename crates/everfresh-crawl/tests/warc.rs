@@ -311,9 +311,9 @@ fn nothing_that_would_break_a_record_is_written() {
     let head = answer_head("HTTP/1.1", 200, "OK\r\nX: y", [("A", "b\r\nC: d")], None);
     assert_eq!(head, b"HTTP/1.1 200 OK  X: y\r\nA: b  C: d\r\n\r\n");
     let original = Original { target: "http://a.example/", date: time(0), payload_digest: "sha1:A\r\nB: c" };
-    let mut writer = Writer::open(&folder.path().join("other"), Settings::default(), None).unwrap();
+    let mut writer = Writer::open(&folder.path().join("other"), Settings::default()).unwrap();
     assert!(writer.revisit(&exchange("http://a.example/", 0, b""), &original).is_err());
-    assert!(Writer::open(folder.path(), Settings { prefix: "../x".to_owned(), ..Settings::default() }, None).is_err());
+    assert!(Writer::open(folder.path(), Settings { prefix: "../x".to_owned(), ..Settings::default() }).is_err());
 }
 
 /// A record as some other tool may write it.

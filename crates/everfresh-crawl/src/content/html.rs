@@ -1,6 +1,7 @@
 use super::{Rules, Said};
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
+use std::borrow::Cow;
 
 /// The attribute that marks what a rule keeps.
 pub(super) const KEPT: &str = "data-everfresh-kept";
@@ -322,13 +323,13 @@ impl Page {
             return;
         }
         let before = self.text.len();
-        // A space that does not break is a space.
+        let value = plain_spaces(value);
         for run in value.split(u8::is_ascii_whitespace) {
             self.word(run);
             self.space = true;
         }
-        // The last run was not followed by white space.
-        self.space = value.last().is_some_and(u8::is_ascii_whitespace) || (self.space && value.is_empty());
+        // The last run has white space behind it only if it is empty.
+        self.space = value.last().is_some_and(u8::is_ascii_whitespace);
         if place & LINK != 0 {
             self.link_bytes += self.text.len() - before;
         }
@@ -369,7 +370,7 @@ impl Page {
         }
         text.pop();
         let title = self.title.map(|title| clean(&title));
-        Said { text: plain_spaces(text), title, hints: Vec::new(), forbids_archiving: self.forbids_archiving }
+        Said { text: into_text(text), title, hints: Vec::new(), forbids_archiving: self.forbids_archiving }
     }
 
     /// The place that holds what the page is about; 0 for all of it.
@@ -400,10 +401,24 @@ fn clean(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Bytes as text, in which spaces that do not break are spaces like all others: editors put them in and take them out.
-fn plain_spaces(bytes: Vec<u8>) -> String {
-    let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    if text.contains('\u{A0}') { text.replace('\u{A0}', " ") } else { text }
+/// Bytes in which spaces that do not break are spaces like all others: editors put them in and take them out.
+fn plain_spaces(bytes: &[u8]) -> Cow<'_, [u8]> {
+    const UNBROKEN: &[u8] = "\u{A0}".as_bytes();
+    if !bytes.windows(2).any(|pair| pair == UNBROKEN) {
+        return Cow::Borrowed(bytes);
+    }
+    let mut plain = bytes.to_vec();
+    for at in 1..plain.len() {
+        if plain[at - 1..=at] == *UNBROKEN {
+            plain[at - 1..=at].copy_from_slice(b"  ");
+        }
+    }
+    Cow::Owned(plain)
+}
+
+/// Bytes as text; the parser hands over what it got, which was text.
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// What a `role` says of a place (WAI-ARIA's landmarks and the like).
@@ -427,13 +442,16 @@ fn hides(style: &[u8]) -> bool {
 
 /// Does one of the names in a `class` or `id` say that the element is around the content?
 ///
-/// The word must be the first or the last part of a name (`site-footer`, `cookie_banner`), and no part may say that the name
-/// is about a layout (`content-sidebar-wrap`, `has-nav`).
+/// The word must be the first or the last part of a name (`site-footer`, `cookie_banner`), or the last if it may be what the
+/// content is about (`post-share`, not `share-price`), and no part may say that the name is about a layout
+/// (`content-sidebar-wrap`, `has-nav`).
 fn names_what_is_around(names: &[u8]) -> bool {
     names.split(u8::is_ascii_whitespace).filter(|name| (2..=40).contains(&name.len())).any(|name| {
         let mut parts = name.split(|byte| matches!(byte, b'-' | b'_'));
         let (first, last) = (parts.clone().next(), parts.clone().next_back());
-        [first, last].into_iter().flatten().any(is_around_word) && !parts.any(is_layout_word)
+        let is_around =
+            first.is_some_and(is_around_word) || last.is_some_and(|w| is_around_word(w) || is_extra_word(w));
+        is_around && !parts.any(is_layout_word)
     })
 }
 
@@ -465,16 +483,15 @@ fn is_around_word(word: &[u8]) -> bool {
             | b"advert"
             | b"adverts"
             | b"advertisement"
-            | b"ads"
             | b"adsense"
-            | b"sponsored"
-            | b"share"
-            | b"sharing"
-            | b"social"
-            | b"newsletter"
             | b"pagination"
-            | b"pager"
     )
+}
+
+fn is_extra_word(word: &[u8]) -> bool {
+    let mut buffer = [0; 16];
+    let length = lower(word, &mut buffer);
+    matches!(&buffer[..length], b"share" | b"sharing" | b"social" | b"newsletter" | b"ads" | b"sponsored" | b"pager")
 }
 
 fn is_layout_word(word: &[u8]) -> bool {

@@ -3,7 +3,7 @@ use super::error::{Error, Result};
 use super::index::{Index, Version};
 use super::read::Reader;
 use super::record::{Kind, Record};
-use super::write::{Exchange, Original, Place, Settings, Writer, date, files, to_millisecond};
+use super::write::{Exchange, Original, Place, Settings, Writer, date, to_millisecond};
 use crate::content::{Content, Rules};
 use jiff::Timestamp;
 use similar::TextDiff;
@@ -57,10 +57,7 @@ pub struct Kept {
 impl Archive {
     /// Opens a folder of copies to add to them, and makes good what a crash left: torn records, missing lines of the index.
     pub fn open(folder: &Path, settings: Settings) -> Result<Archive> {
-        let known = Index::read_only(&folder.join(INDEX)).ok();
-        let last = files(folder).ok().and_then(|names| names.into_iter().next_back());
-        let from = last.as_deref().zip(known.as_ref()).map(|(name, index)| (name, index.indexed_until(name)));
-        let writer = Writer::open(folder, settings, from)?;
+        let writer = Writer::open(folder, settings)?;
         let index = Index::open(&folder.join(INDEX), folder)?;
         Ok(Archive { folder: folder.to_owned(), writer: Some(writer), index })
     }

@@ -217,11 +217,6 @@ impl Index {
         Ok(many)
     }
 
-    /// Up to where a file of records is indexed.
-    pub fn indexed_until(&self, file: &str) -> u64 {
-        self.progress.get(file).copied().unwrap_or(0)
-    }
-
     /// Adds a version.
     pub fn put(&mut self, version: &Version) -> Result<()> {
         check_address(&version.address)?;

@@ -122,9 +122,9 @@ struct Open {
 impl Writer {
     /// Goes on where the last file of the folder ends, or begins in an empty one; the folder is made if it is not there.
     ///
-    /// `from` are a file and an offset up to which all is known to be whole, so that only the rest is checked. A last file
-    /// with damage before whole records is left as it is: the next record begins a new one.
-    pub fn open(folder: &Path, settings: Settings, from: Option<(&str, u64)>) -> Result<Writer> {
+    /// The last file is read in full for that: what a power failure leaves need not be at its end, and nothing but the records
+    /// themselves tells. A file with damage before whole records is left as it is: the next record begins a new one.
+    pub fn open(folder: &Path, settings: Settings) -> Result<Writer> {
         check("prefix", &settings.prefix, "letters, digits, `_` and `-`", |c| {
             c.is_ascii_alphanumeric() || "_-".contains(c)
         })?;
@@ -134,8 +134,7 @@ impl Writer {
             files(folder)?.into_iter().filter_map(|name| Some((serial(&name, &writer.settings.prefix)?, name))).max();
         if let Some((serial, name)) = last {
             writer.serial = serial;
-            let from = from.filter(|(file, _)| *file == name).map_or(0, |(_, offset)| offset);
-            writer.open = writer.reopen(name, from)?;
+            writer.open = writer.reopen(name)?;
         }
         Ok(writer)
     }
@@ -145,12 +144,12 @@ impl Writer {
         self.cut_bytes
     }
 
-    fn reopen(&mut self, name: String, from: u64) -> Result<Option<Open>> {
+    fn reopen(&mut self, name: String) -> Result<Option<Open>> {
         let path = self.folder.join(&name);
         let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(Error::file("open", &path))?;
         hold(&file, &path)?;
         let length = file.metadata().map_err(Error::file("read", &path))?.len();
-        let Some(whole) = whole_until(&path, from.min(length))? else { return Ok(None) };
+        let Some(whole) = whole_until(&path)? else { return Ok(None) };
         if whole < length {
             self.cut_bytes = length - whole;
             file.set_len(whole).and_then(|()| file.sync_all()).map_err(Error::file("cut", &path))?;
@@ -409,10 +408,10 @@ fn serial(name: &str, prefix: &str) -> Option<u64> {
 }
 
 /// Where the whole records of a file end; nothing if there are whole ones behind damage.
-fn whole_until(path: &Path, from: u64) -> Result<Option<u64>> {
-    let mut whole = from;
+fn whole_until(path: &Path) -> Result<Option<u64>> {
+    let mut whole = 0;
     let mut damaged = false;
-    for found in Reader::open(path, from, u64::MAX)? {
+    for found in Reader::open(path, 0, u64::MAX)? {
         match found {
             Ok(_) if damaged => return Ok(None),
             Ok(found) => whole = found.offset + found.length,

@@ -5,6 +5,7 @@ pub mod bench_bakeoff;
 pub mod bench_estimate;
 pub mod bench_files;
 pub mod bench_longevity;
+pub mod bench_schedule;
 pub mod bench_simulate;
 pub mod bench_visits;
 pub mod figures;

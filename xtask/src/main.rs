@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["tidy"] => tidy(),
         ["figures"] => figures(),
-        ["bench", what @ ("plan" | "files" | "estimate" | "longevity" | "simulate" | "bakeoff"), ..] => {
+        ["bench", what @ ("plan" | "files" | "estimate" | "longevity" | "simulate" | "bakeoff" | "schedule"), ..] => {
             bench(what, &arguments[2..])
         }
         _ => {
@@ -76,6 +76,7 @@ fn bench(what: &str, arguments: &[&str]) -> Result<ExitCode> {
         "longevity" => xtask::bench_longevity::OPTIONS,
         "simulate" => xtask::bench_simulate::OPTIONS,
         "bakeoff" => xtask::bench_bakeoff::OPTIONS,
+        "schedule" => xtask::bench_schedule::OPTIONS,
         _ => Options::default(),
     };
     for pair in arguments.chunks(2) {
@@ -95,6 +96,7 @@ fn bench(what: &str, arguments: &[&str]) -> Result<ExitCode> {
         "longevity" => xtask::bench_longevity::run(options)?,
         "simulate" => xtask::bench_simulate::run(options)?,
         "bakeoff" => xtask::bench_bakeoff::run(options)?,
+        "schedule" => xtask::bench_schedule::run(options)?,
         _ => xtask::bench_estimate::run(options)?,
     };
     print!("{text}");

@@ -10,6 +10,9 @@ use everfresh::{Allocation, Frequency, Objective, Order, Period, Rate, Unit};
 use everfresh_sim::papers::Paper;
 use everfresh_sim::world::Rates;
 
+use crate::desk::args::{AddArgs, ExplainArgs, ExportArgs, PinArgs, RebuildArgs, RemoveArgs};
+use crate::run::args::{CatArgs, DiffArgs, HistoryArgs, RunArgs};
+
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
 pub(crate) const HEADING: Style = Style::new().effects(Effects::BOLD);
 
@@ -40,6 +43,28 @@ pub(crate) struct Program {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Keeps copies of pages as fresh as a budget allows, for as long as it runs
+    Run(RunArgs),
+    /// Takes pages into a store, from lists, sitemaps and tables
+    Add(AddArgs),
+    /// Tells what is known of a page, when it is visited next, and why then
+    Explain(ExplainArgs),
+    /// Forgets pages and all that was learnt of them
+    Remove(RemoveArgs),
+    /// Visits a page every so often, whatever is known of it
+    Pin(PinArgs),
+    /// Writes what is known of every page as a table
+    Export(ExportArgs),
+    /// Derives all state anew from the visit log
+    Rebuild(RebuildArgs),
+    /// Prints the copy of a page
+    Cat(CatArgs),
+    /// Lists the versions of a page
+    History(HistoryArgs),
+    /// Tells what changed in the text of a page
+    Diff(DiffArgs),
+    /// Describes every key of everfresh.toml
+    Reference,
     /// Decides how often each page of a table is visited
     Plan(PlanArgs),
     /// Learns from visits how often each page changes, and how sure that is
@@ -919,7 +944,7 @@ words!(AllocationArg, Allocation: Optimal "optimal", Uniform "uniform", Proporti
 words!(OrderArg, Order: Fixed "fixed", Random "random", PurelyRandom "purely-random");
 
 /// A budget in amounts per second.
-fn budget(text: &str) -> Result<f64, String> {
+pub(crate) fn budget(text: &str) -> Result<f64, String> {
     positive_per_time("budget", text)
 }
 
@@ -929,7 +954,7 @@ fn cap(text: &str) -> Result<f64, String> {
 }
 
 /// A moment in whole seconds since 1970.
-fn moment(text: &str) -> Result<u32, String> {
+pub(crate) fn moment(text: &str) -> Result<u32, String> {
     crate::table::moment(text)
 }
 
@@ -947,7 +972,7 @@ fn cut(text: &str) -> Result<Cut, String> {
 }
 
 /// A share, 0 and 1 among them.
-fn part(text: &str) -> Result<f64, String> {
+pub(crate) fn part(text: &str) -> Result<f64, String> {
     let value: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
     if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(format!("must be between 0 and 1, got {text}")) }
 }
@@ -982,7 +1007,7 @@ fn positive_per_time(what: &'static str, text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
     let value: f64 = text.trim().parse().map_err(|_| "expected a number".to_owned())?;
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(format!("must be positive and finite, got {text}")) }
 }
@@ -1005,7 +1030,7 @@ fn target(text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive_time(text: &str) -> Result<Period, String> {
+pub(crate) fn positive_time(text: &str) -> Result<Period, String> {
     match text.parse::<Period>() {
         Ok(period) if period > Period::ZERO => Ok(period),
         Ok(_) | Err(everfresh::Error::OutOfBounds { .. }) => Err(format!("must be positive, got {text}")),

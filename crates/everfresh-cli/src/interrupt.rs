@@ -33,7 +33,12 @@ pub(crate) fn watch() {
     drop(listening);
 }
 
+/// Was the program asked to end?
+pub(crate) fn is_wanted() -> bool {
+    ASKED.load(Ordering::Relaxed)
+}
+
 /// An error once the program was asked to end.
 pub(crate) fn check() -> Result<()> {
-    if ASKED.load(Ordering::Relaxed) { Err(Interrupted.into()) } else { Ok(()) }
+    if is_wanted() { Err(Interrupted.into()) } else { Ok(()) }
 }

@@ -7,6 +7,7 @@ mod args;
 mod budget;
 mod chart;
 mod compare;
+mod desk;
 mod estimate;
 mod freshness;
 mod generate;
@@ -17,6 +18,7 @@ mod output;
 mod papers;
 mod plan;
 mod progress;
+mod run;
 mod simulate;
 mod split;
 mod table;
@@ -48,6 +50,17 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Papers(args) => papers::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Add(args) => desk::add::run(&args),
+        Command::Explain(args) => desk::explain::run(&args),
+        Command::Remove(args) => desk::remove(&args),
+        Command::Pin(args) => desk::pin(&args),
+        Command::Export(args) => desk::export::run(&args),
+        Command::Rebuild(args) => desk::rebuild(&args),
+        Command::Cat(args) => run::copies::cat(&args),
+        Command::History(args) => run::copies::history(&args),
+        Command::Diff(args) => run::copies::diff(&args),
+        Command::Reference => output::print_raw(&run::config::reference()),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man { directory } => generate::man(directory.as_deref()),
     };

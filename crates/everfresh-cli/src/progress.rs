@@ -39,6 +39,35 @@ impl Drop for ShareLine {
     }
 }
 
+/// A line that counts, for work of which nobody knows how much there is; it goes away when it is dropped.
+pub(crate) struct CountLine(ProgressBar);
+
+impl CountLine {
+    /// A line that counts `things`.
+    pub(crate) fn new(things: &str) -> CountLine {
+        if !io::stderr().is_terminal() {
+            return CountLine(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::no_length();
+        if let Ok(style) = ProgressStyle::with_template(&format!("{{human_pos}} {things}, {{per_sec}}")) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(250));
+        CountLine(bar)
+    }
+
+    /// So many are done.
+    pub(crate) fn at(&self, count: u64) {
+        self.0.set_position(count);
+    }
+}
+
+impl Drop for CountLine {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
 /// The line of one pass; it goes away when the pass ends.
 pub(crate) struct ProgressLine {
     bar: ProgressBar,

@@ -1,0 +1,134 @@
+//! `everfresh add`: pages into a store.
+
+use anyhow::{Context, Result};
+use everfresh::Period;
+use everfresh_sched::{PageId, PageTerms};
+use serde::Serialize;
+
+use super::args::{AddArgs, TermArgs};
+use super::list::{self, Listed};
+use super::{Desk, failure};
+use crate::output;
+use crate::progress::CountLine;
+
+/// So many pages are written at a time.
+const TOGETHER: usize = 10_000;
+
+/// What became of the pages of a list.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Added {
+    pub added: u64,
+    pub changed: u64,
+    pub known: u64,
+}
+
+/// `everfresh add`
+pub(crate) fn run(args: &AddArgs) -> Result<()> {
+    let mut desk = Desk::begin(&args.store, args.budget, args.floor)?;
+    let line = CountLine::new("pages");
+    let mut adding = Adding::new(&mut desk, &args.terms);
+    for file in &args.files {
+        list::read(file, &mut |listed| {
+            line.at(adding.count());
+            crate::interrupt::check()?;
+            adding.take(listed)
+        })?;
+    }
+    let done = adding.finish()?;
+    drop(line);
+    desk.scheduler.replan(desk.now_s).map_err(failure)?;
+    let pages = desk.scheduler.state().len();
+    desk.close()?;
+    if args.json {
+        return output::print_json(&serde_json::json!({
+            "added": done.added, "changed": done.changed, "known": done.known, "pages": pages,
+        }));
+    }
+    output::say(&format!(
+        "added {}; {} were known, {} of them changed; there are {pages} now",
+        output::count(done.added as f64, "page"),
+        done.known + done.changed,
+        done.changed,
+    ));
+    Ok(())
+}
+
+/// Pages on their way into a store, many at a time.
+pub(crate) struct Adding<'a> {
+    desk: &'a mut Desk,
+    terms: &'a TermArgs,
+    waiting: Vec<(PageId, PageTerms)>,
+    done: Added,
+}
+
+impl<'a> Adding<'a> {
+    pub(crate) fn new(desk: &'a mut Desk, terms: &'a TermArgs) -> Adding<'a> {
+        Adding { desk, terms, waiting: Vec::new(), done: Added::default() }
+    }
+
+    fn count(&self) -> u64 {
+        self.done.added + self.done.known + self.done.changed + self.waiting.len() as u64
+    }
+
+    pub(crate) fn take(&mut self, listed: Listed) -> Result<()> {
+        let store = self.desk.scheduler.store_mut();
+        let host = store.host(&listed.host.clone().unwrap_or_else(|| list::host(&listed.address))).map_err(failure)?;
+        let named = listed.group.as_ref().or(self.terms.group.as_ref());
+        let group = named.map(|name| store.group(name)).transpose().map_err(failure)?;
+        let (page, is_named) = self.desk.find(&listed.address)?;
+        let before = self.desk.scheduler.state().terms(page).ok();
+        let mut terms = before.unwrap_or_else(|| PageTerms::new(host));
+        if let Some(group) = group {
+            terms = terms.in_group(group);
+        }
+        let terms = with_terms(terms, &listed, self.terms)?;
+        match before {
+            Some(before) if before == terms => self.done.known += 1,
+            Some(_) => {
+                self.desk.scheduler.change(self.desk.now_s, page, terms).map_err(failure)?;
+                self.done.changed += 1;
+            }
+            None => {
+                if !is_named {
+                    self.desk.scheduler.store_mut().name_page(page, &listed.address);
+                }
+                self.waiting.push((page, terms));
+            }
+        }
+        if self.waiting.len() < TOGETHER { Ok(()) } else { self.write() }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let answers = self.desk.scheduler.add_all(self.desk.now_s, &self.waiting).map_err(failure)?;
+        let added = answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+        self.done.added += added;
+        // A list may name a page twice.
+        self.done.known += answers.len() as u64 - added;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Added> {
+        self.write()?;
+        Ok(self.done)
+    }
+}
+
+/// What a list asks for a page, and what the command line asks for all.
+fn with_terms(mut terms: PageTerms, listed: &Listed, all: &TermArgs) -> Result<PageTerms> {
+    if let Some(weight) = listed.weight.or(all.weight) {
+        terms = terms.with_weight(weight)?;
+    }
+    if let Some(cost) = listed.cost.or(all.cost) {
+        terms = terms.with_cost(cost)?;
+    }
+    let (min, max) = (listed.min_period.or(all.min_period), listed.max_period.or(all.max_period));
+    if min.is_some() || max.is_some() {
+        let (min, max) = (min.unwrap_or(Period::ZERO), max.unwrap_or(Period::NEVER));
+        terms = terms.with_periods(min, max).context("cannot set its bounds")?;
+    }
+    match listed.pin {
+        Some(pin) => Ok(terms.pinned(pin)?),
+        None => Ok(terms),
+    }
+}

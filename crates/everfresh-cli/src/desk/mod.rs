@@ -1,0 +1,155 @@
+//! The commands on a store of pages: add, explain, status, forecast, remove, pin, rebuild, export.
+
+pub(crate) mod add;
+pub(crate) mod args;
+pub(crate) mod explain;
+pub(crate) mod export;
+pub(crate) mod list;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use everfresh::Unit;
+use everfresh_sched::{Error, PageId, Scheduler, Settings};
+use everfresh_store::{Durable, rebuild as rebuild_store};
+
+use crate::output;
+use crate::run::clock::Clock;
+use args::{PinArgs, RebuildArgs, RemoveArgs, StoreArgs};
+
+/// A scheduler on a store, and the clock.
+pub(crate) struct Desk {
+    pub scheduler: Scheduler<Durable>,
+    pub now_s: f64,
+}
+
+/// The command that this process runs, for whoever finds the store held.
+fn who() -> String {
+    std::env::args().collect::<Vec<_>>().join(" ")
+}
+
+/// The machine's fault or the caller's?
+pub(crate) fn failure(error: Error) -> anyhow::Error {
+    match error {
+        Error::Store(_) => output::machine("cannot use the store", error),
+        other => other.into(),
+    }
+}
+
+impl Desk {
+    /// Opens a store that is there.
+    pub(crate) fn open(args: &StoreArgs) -> Result<Desk> {
+        if !Durable::exists(&args.data) {
+            bail!("cannot find a store in `{}`: `everfresh add` or `everfresh run` begins one", args.data.display());
+        }
+        Desk::begin(args, None, None)
+    }
+
+    /// Opens a store, or begins one with a budget in amounts per second.
+    pub(crate) fn begin(args: &StoreArgs, budget: Option<f64>, floor: Option<f64>) -> Result<Desk> {
+        Desk::begin_with(args, budget, floor, Ok)
+    }
+
+    /// The same with further settings.
+    pub(crate) fn begin_with(
+        args: &StoreArgs,
+        budget: Option<f64>,
+        floor: Option<f64>,
+        further: impl FnOnce(Settings) -> everfresh_sched::Result<Settings>,
+    ) -> Result<Desk> {
+        let is_new = !Durable::exists(&args.data);
+        if is_new && budget.is_none() {
+            bail!("cannot begin a store in `{}`: --budget must be given, such as 500/day", args.data.display());
+        }
+        let now_s = args.now.map_or_else(|| Clock::Real.now_s(), f64::from);
+        let store = Durable::open(&args.data, &who()).map_err(failure)?;
+        let change = |before: Option<Settings>| further(settled(before, budget, floor, now_s)?);
+        let scheduler = Scheduler::resume(store, now_s, change).map_err(failure)?;
+        Ok(Desk { scheduler, now_s })
+    }
+
+    /// The page with an address.
+    pub(crate) fn page(&mut self, address: &str) -> Result<PageId> {
+        let normal = list::configured(address)?;
+        let (page, is_known) = self.find(&normal)?;
+        if !is_known {
+            bail!("cannot find the page `{normal}`: it must have been added");
+        }
+        Ok(page)
+    }
+
+    /// The number that an address has or would have, and whether it has it.
+    pub(crate) fn find(&mut self, address: &str) -> Result<(PageId, bool)> {
+        let (state, store) = self.scheduler.parts();
+        store.page(address, |page| state.knows(page)).map_err(failure)
+    }
+
+    /// Keeps the state when so much has happened that opening would take long.
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.scheduler.compact().map_err(failure)?;
+        self.scheduler.store_mut().settle().map_err(failure)
+    }
+}
+
+/// Settings as before, with what is asked for now.
+fn settled(
+    before: Option<Settings>,
+    budget: Option<f64>,
+    floor: Option<f64>,
+    now_s: f64,
+) -> everfresh_sched::Result<Settings> {
+    let mut settings = match (before, budget) {
+        (Some(before), None) => before,
+        (Some(before), Some(budget)) => before.with_budget(budget, Unit::Second)?,
+        (None, budget) => Settings::new(budget.unwrap_or(0.0), Unit::Second)?.with_start(now_s)?,
+    };
+    if let Some(share) = floor {
+        settings = settings.with_floor(share)?;
+    }
+    Ok(settings)
+}
+
+/// `everfresh remove`
+pub(crate) fn remove(args: &RemoveArgs) -> Result<()> {
+    let mut desk = Desk::open(&args.store)?;
+    let pages: Vec<PageId> = args.pages.iter().map(|page| desk.page(page)).collect::<Result<_>>()?;
+    for page in &pages {
+        desk.scheduler.remove(desk.now_s, *page).map_err(failure)?;
+    }
+    output::say(&format!("forgot {}", output::count(pages.len() as f64, "page")));
+    Ok(())
+}
+
+/// `everfresh pin`
+pub(crate) fn pin(args: &PinArgs) -> Result<()> {
+    let mut desk = Desk::open(&args.store)?;
+    let page = desk.page(&args.page)?;
+    let terms = desk.scheduler.state().terms(page)?;
+    let terms = match args.period {
+        Some(period) => terms.pinned(period).context("cannot pin")?,
+        None => terms.unpinned(),
+    };
+    desk.scheduler.change(desk.now_s, page, terms).map_err(failure)
+}
+
+/// `everfresh rebuild`
+pub(crate) fn rebuild(args: &RebuildArgs) -> Result<()> {
+    check_there(&args.store.data)?;
+    let line = crate::progress::CountLine::new("events");
+    let rebuilt = rebuild_store(&args.store.data, &who(), &mut |number| line.at(number)).map_err(failure)?;
+    drop(line);
+    output::say(&format!(
+        "rebuilt {} from {} in {}",
+        output::count(rebuilt.pages as f64, "page"),
+        output::count(rebuilt.events as f64, "event"),
+        output::count(rebuilt.files as f64, "file"),
+    ));
+    if let Some(lost) = rebuilt.lost {
+        output::say(&format!("what was not yet in the visit log is lost: {lost}"));
+    }
+    Ok(())
+}
+
+fn check_there(data: &Path) -> Result<()> {
+    if data.is_dir() { Ok(()) } else { bail!("cannot find the directory `{}`", data.display()) }
+}

@@ -1,0 +1,121 @@
+//! `everfresh cat`, `history` and `diff`: the copies, while a run may add to them.
+
+use std::io::Write;
+
+use anyhow::{Result, anyhow, bail};
+use everfresh_crawl::content::Rules;
+use everfresh_crawl::warc::{Archive, Version};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::args::{CatArgs, DiffArgs, HistoryArgs};
+use crate::desk::args::StoreArgs;
+use crate::desk::list;
+use crate::output::{self, Grid};
+
+fn open(args: &StoreArgs) -> Result<Archive> {
+    let folder = args.data.join("copies");
+    if !folder.is_dir() {
+        bail!("cannot find copies in `{}`: `everfresh run` keeps them there", args.data.display());
+    }
+    Archive::read_only(&folder).map_err(|error| output::machine("cannot open the copies", error))
+}
+
+fn read_failed(error: everfresh_crawl::warc::Error) -> anyhow::Error {
+    output::machine("cannot read a copy", error)
+}
+
+/// The version at a time, or the current one.
+fn version(archive: &Archive, address: &str, at: Option<u32>) -> Result<Version> {
+    let found = match at {
+        Some(second) => archive.at(address, Timestamp::from_second(second.into())?),
+        None => archive.current(address),
+    };
+    found.map_err(read_failed)?.ok_or_else(|| anyhow!("cannot find a copy of `{address}`"))
+}
+
+/// `everfresh cat`
+pub(crate) fn cat(args: &CatArgs) -> Result<()> {
+    let archive = open(&args.store)?;
+    let found = version(&archive, &list::configured(&args.page)?, args.at)?;
+    let bytes = if args.text {
+        let mut text = archive.content(&found, &Rules::default()).map_err(read_failed)?.text().to_owned();
+        text.push('\n');
+        text.into_bytes()
+    } else {
+        archive.read(&found).map_err(read_failed)?.bytes
+    };
+    match std::io::stdout().lock().write_all(&bytes) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|error| output::machine("cannot write to stdout", error)),
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    time: String,
+    status: Option<u16>,
+    bytes: Option<usize>,
+    same_as_before: bool,
+    digest: String,
+    file: String,
+    offset: u64,
+}
+
+/// `everfresh history`
+pub(crate) fn history(args: &HistoryArgs) -> Result<()> {
+    let archive = open(&args.store)?;
+    let address = list::configured(&args.page)?;
+    let versions = archive.history(&address).map_err(read_failed)?;
+    if versions.is_empty() {
+        bail!("cannot find a copy of `{address}`");
+    }
+    let row = |version: &Version| -> Result<Row> {
+        let bytes = if version.revisit { None } else { Some(archive.read(version).map_err(read_failed)?.bytes.len()) };
+        Ok(Row {
+            time: version.date.to_string(),
+            status: version.status,
+            bytes,
+            same_as_before: version.revisit,
+            digest: version.digest.clone(),
+            file: version.file.clone(),
+            offset: version.offset,
+        })
+    };
+    let rows: Vec<Row> = versions.iter().map(row).collect::<Result<_>>()?;
+    if args.json {
+        return output::print_json(&rows);
+    }
+    let mut grid = Grid::new(&["time", "status", "bytes", "copy", "file"]).left(3).left(4);
+    for row in rows {
+        grid.row(vec![
+            row.time,
+            row.status.map_or_else(|| "-".to_owned(), |status| status.to_string()),
+            row.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string()),
+            if row.same_as_before { "as before" } else { "new" }.to_owned(),
+            format!("{} at {}", row.file, row.offset),
+        ]);
+    }
+    output::print(&grid.text())
+}
+
+/// `everfresh diff`
+pub(crate) fn diff(args: &DiffArgs) -> Result<()> {
+    let archive = open(&args.store)?;
+    let address = list::configured(&args.page)?;
+    let to = version(&archive, &address, args.to)?;
+    let from = match args.from {
+        Some(_) => version(&archive, &address, args.from)?,
+        None => before(&archive, &to)?,
+    };
+    output::print_raw(&archive.diff(&from, &to, &Rules::default()).map_err(read_failed)?)
+}
+
+/// The last version before one that has other content.
+fn before(archive: &Archive, to: &Version) -> Result<Version> {
+    let versions = archive.history(&to.address).map_err(read_failed)?;
+    let earlier = versions.into_iter().rev().filter(|version| version.date < to.date && version.is_content());
+    earlier.into_iter().find(|version| version.digest != to.digest).ok_or_else(|| {
+        anyhow!("cannot find an earlier copy of `{}` that differs: there must be two versions", to.address)
+    })
+}

@@ -1,0 +1,339 @@
+//! The loop of a run: what is due is given out, what came back is kept, learnt from and acknowledged.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use everfresh::{Period, Unit};
+use everfresh_crawl::content::Rules;
+use everfresh_crawl::fetch::{Address, Manners, Sources};
+use everfresh_crawl::warc::{self, Archive};
+use everfresh_sched::{HostId, HostLimits, LeaseId, Outcome, PageId, Scheduler};
+use everfresh_store::Durable;
+use tokio::sync::mpsc;
+
+use super::clock::Clock;
+use super::note::Note;
+use super::visit::{Copy, Found, Task, visit};
+use crate::desk::failure;
+use crate::interrupt;
+use crate::output;
+
+/// When a run ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Until {
+    /// When it is stopped.
+    Stopped,
+    /// When nothing more may be visited now.
+    Idle,
+    /// At a time of its clock.
+    Time(f64),
+}
+
+/// A run under way.
+pub(crate) struct Keeper {
+    pub scheduler: Scheduler<Durable>,
+    pub archive: Option<Archive>,
+    pub sources: Sources,
+    pub clock: Clock,
+    /// Visits that go on at a time, at most.
+    pub workers: usize,
+    /// The price is found anew so often.
+    pub replan_s: f64,
+    /// Pages of which other parts count than usual.
+    pub rules: HashMap<PageId, Arc<Rules>>,
+    pub tally: Tally,
+    going_on: HashSet<LeaseId>,
+    replanned_s: f64,
+    kept_events: u64,
+    slowed: HashMap<HostId, f64>,
+    plain: Arc<Rules>,
+}
+
+/// What was done so far in this run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub visits: u64,
+    pub changed: u64,
+    pub unchanged: u64,
+    pub gone: u64,
+    pub failed: u64,
+}
+
+/// Hears of every visit, and now and then of all.
+pub(crate) trait Watch {
+    /// A visit came back.
+    fn visited(&mut self, found: &Found);
+    /// A moment has passed.
+    fn moment(&mut self, keeper: &mut Keeper) -> Result<()>;
+    /// May it go on?
+    fn goes_on(&self) -> bool {
+        true
+    }
+}
+
+/// Nobody waits longer than this for a word that something is to stop.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Who is stopped waits so long for visits that are under way.
+const LAST_VISITS: Duration = Duration::from_secs(10);
+/// A state is kept after so many events, or after half as many as there are pages.
+const KEEP_EVENTS: u64 = 200_000;
+/// A host that says it has too much to do, without a date, is left alone for so long; each time twice as long, for a day at most.
+const SLOW_S: f64 = 60.0;
+
+impl Keeper {
+    pub(crate) fn new(
+        scheduler: Scheduler<Durable>,
+        archive: Option<Archive>,
+        sources: Sources,
+        clock: Clock,
+    ) -> Keeper {
+        Keeper {
+            kept_events: scheduler.store().events(),
+            scheduler,
+            archive,
+            sources,
+            clock,
+            workers: 64,
+            replan_s: 600.0,
+            rules: HashMap::new(),
+            tally: Tally::default(),
+            going_on: HashSet::new(),
+            replanned_s: f64::NEG_INFINITY,
+            slowed: HashMap::new(),
+            plain: Arc::new(Rules::default()),
+        }
+    }
+
+    /// Works until its time has come.
+    pub(crate) async fn run(&mut self, until: Until, watch: &mut dyn Watch) -> Result<()> {
+        let (send, mut receive) = mpsc::unbounded_channel();
+        loop {
+            let now_s = self.clock.now_s();
+            self.tend(now_s)?;
+            let given = self.give_out(now_s, &send)?;
+            watch.moment(self)?;
+            let is_over = match until {
+                Until::Stopped => false,
+                Until::Idle => given == 0 && self.going_on.is_empty(),
+                Until::Time(end_s) => now_s >= end_s,
+            };
+            if is_over || !watch.goes_on() || interrupt::is_wanted() {
+                break;
+            }
+            self.wait(now_s, &mut receive, watch).await?;
+        }
+        self.finish(&mut receive, watch).await
+    }
+
+    /// Waits for what comes back, or for the time when something is due.
+    async fn wait(
+        &mut self,
+        now_s: f64,
+        receive: &mut mpsc::UnboundedReceiver<Found>,
+        watch: &mut dyn Watch,
+    ) -> Result<()> {
+        let is_full = self.going_on.len() >= self.workers;
+        let next = self.scheduler.next_wakeup(now_s).filter(|_| !is_full);
+        // A bucket that fills up drop by drop is looked at no more often than a thousand times a second.
+        let least = Duration::from_millis(1);
+        let pause = next.map_or(PATIENCE, |next| self.clock.wait(next).clamp(least, PATIENCE));
+        if let Ok(Some(first)) = tokio::time::timeout(pause, receive.recv()).await {
+            let mut all = vec![first];
+            while let Ok(more) = receive.try_recv() {
+                all.push(more);
+            }
+            self.take_in(all, watch)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the last visits; those that take too long are lost to their leases.
+    async fn finish(&mut self, receive: &mut mpsc::UnboundedReceiver<Found>, watch: &mut dyn Watch) -> Result<()> {
+        let deadline = tokio::time::Instant::now() + LAST_VISITS;
+        while !self.going_on.is_empty() {
+            match tokio::time::timeout_at(deadline, receive.recv()).await {
+                Ok(Some(found)) => self.take_in(vec![found], watch)?,
+                _ => break,
+            }
+        }
+        self.scheduler.compact().map_err(failure)?;
+        self.scheduler.store_mut().settle().map_err(failure)
+    }
+
+    /// Finds the price anew and keeps the state, now and then.
+    fn tend(&mut self, now_s: f64) -> Result<()> {
+        if now_s - self.replanned_s >= self.replan_s {
+            self.scheduler.replan(now_s).map_err(failure)?;
+            self.replanned_s = now_s;
+        }
+        let events = self.scheduler.store().events();
+        let enough = KEEP_EVENTS.max(self.scheduler.state().len() as u64 / 2);
+        if events - self.kept_events > enough && !self.scheduler.store().is_keeping() {
+            self.scheduler.compact().map_err(failure)?;
+            self.kept_events = events;
+        }
+        Ok(())
+    }
+
+    /// Sends out visits that may be made now; says how many.
+    fn give_out(&mut self, now_s: f64, send: &mpsc::UnboundedSender<Found>) -> Result<usize> {
+        let free = self.workers.saturating_sub(self.going_on.len());
+        if free == 0 {
+            return Ok(0);
+        }
+        let leases = self.scheduler.lease(now_s, free).map_err(failure)?;
+        let given = leases.len();
+        for lease in leases {
+            self.going_on.insert(lease.id);
+            let store = self.scheduler.store_mut();
+            let text = store.address(lease.page).map_err(failure)?.unwrap_or_default();
+            let note = store.noted(lease.page).map_err(failure)?.map_or_else(Note::default, |note| Note::decode(&note));
+            let rules = Arc::clone(self.rules.get(&lease.page).unwrap_or(&self.plain));
+            // Commands come into a store from the configuration only.
+            let Ok(address) = Address::configured(&text) else {
+                let refused = [(lease.id, Outcome::Failed { retryable: false })];
+                self.scheduler.complete_all(now_s, &refused).map_err(failure)?;
+                self.going_on.remove(&lease.id);
+                continue;
+            };
+            let task = Task { lease: lease.id, page: lease.page, host: lease.host, address, note, rules };
+            let (sources, clock, send) = (self.sources.clone(), self.clock, send.clone());
+            tokio::spawn(async move {
+                // Nobody listens when the run has ended: the lease expires.
+                let _ = send.send(visit(&sources, task, clock).await);
+            });
+        }
+        Ok(given)
+    }
+
+    /// Keeps copies, notes and outcomes of visits, in this order: what is acknowledged has its copy.
+    fn take_in(&mut self, all: Vec<Found>, watch: &mut dyn Watch) -> Result<()> {
+        let now_s = self.clock.now_s();
+        let mut outcomes = Vec::with_capacity(all.len());
+        for found in &all {
+            self.keep_copy(found)?;
+            self.going_on.remove(&found.lease);
+            if let Some(note) = &found.note {
+                self.scheduler.store_mut().note(found.page, note.encode());
+            }
+            outcomes.push((found.lease, found.outcome));
+            self.tally.count(found.outcome);
+            watch.visited(found);
+        }
+        if let Some(archive) = &mut self.archive {
+            archive.sync().map_err(|error| output::machine("cannot keep copies", error))?;
+        }
+        // One whose lease has expired meanwhile is refused, and visited again.
+        self.scheduler.complete_all(now_s, &outcomes).map_err(failure)?;
+        for found in &all {
+            self.mind_manners(now_s, found)?;
+            self.take_hints(now_s, found)?;
+        }
+        Ok(())
+    }
+
+    fn keep_copy(&mut self, found: &Found) -> Result<()> {
+        let Some(archive) = &mut self.archive else { return Ok(()) };
+        let kept = match &found.copy {
+            None => return Ok(()),
+            Some(Copy::Resource { content_type, bytes }) => {
+                archive.keep_resource(&found.address, date(found.at_s), content_type, bytes)
+            }
+            Some(Copy::Answer { exchange, body }) => {
+                let (request, head) = (exchange.request_head(), exchange.response_head(body.len()));
+                archive.keep(&record(&found.address, exchange, &request, &head, body))
+            }
+            Some(Copy::Unchanged { exchange }) => {
+                let (request, head) = (exchange.request_head(), exchange.response_head(0));
+                archive.keep_unchanged(&record(&found.address, exchange, &request, &head, &[]))
+            }
+        };
+        kept.map(|_| ()).map_err(|error| output::machine("cannot keep a copy", error))
+    }
+
+    /// Does as the hosts ask that were met.
+    fn mind_manners(&mut self, now_s: f64, found: &Found) -> Result<()> {
+        for manners in &found.manners {
+            let Some(host) = self.scheduler.store().names().find_host(&manners.host) else { continue };
+            if let Some(delay) = manners.crawl_delay {
+                self.widen_gap(now_s, host, delay.as_secs_f64())?;
+            }
+            if let Some(until_s) = self.rest_until(now_s, host, manners) {
+                self.scheduler.block(now_s, host, until_s).map_err(failure)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a host rest: until when it says, or, if it only says that it is too much, ever longer.
+    fn rest_until(&mut self, now_s: f64, host: HostId, manners: &Manners) -> Option<f64> {
+        if let Some(date) = manners.blocked_until {
+            return Some(date.as_millisecond() as f64 / 1e3);
+        }
+        if !manners.slow_down {
+            self.slowed.remove(&host);
+            return None;
+        }
+        let rest_s = self.slowed.get(&host).map_or(SLOW_S, |before| (2.0 * before).min(86_400.0));
+        self.slowed.insert(host, rest_s);
+        Some(now_s + rest_s)
+    }
+
+    /// A host's robots.txt may ask for more room than it is given, not for less.
+    fn widen_gap(&mut self, now_s: f64, host: HostId, gap_s: f64) -> Result<()> {
+        let limits: HostLimits = self.scheduler.state().host_limits(host);
+        if gap_s > limits.gap().seconds() {
+            let limits = limits.with_gap(Period::of(gap_s, Unit::Second)?)?;
+            self.scheduler.limit(now_s, host, limits).map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    /// Hands on what feeds and sitemaps say of pages that are known.
+    fn take_hints(&mut self, _now_s: f64, _found: &Found) -> Result<()> {
+        Ok(())
+    }
+
+    /// Visits that are under way.
+    pub(crate) fn going_on(&self) -> usize {
+        self.going_on.len()
+    }
+}
+
+impl Tally {
+    fn count(&mut self, outcome: Outcome) {
+        self.visits += 1;
+        match outcome {
+            Outcome::Unchanged => self.unchanged += 1,
+            Outcome::Changed { .. } => self.changed += 1,
+            Outcome::Gone => self.gone += 1,
+            Outcome::Failed { .. } => self.failed += 1,
+        }
+    }
+}
+
+fn date(unix_s: f64) -> jiff::Timestamp {
+    #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate")]
+    let micros = (1e6 * unix_s).round() as i64;
+    jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// An exchange as an archive keeps it, under the address that the page has here.
+fn record<'a>(
+    target: &'a str,
+    exchange: &'a everfresh_crawl::fetch::Exchange,
+    request: &'a [u8],
+    head: &'a [u8],
+    body: &'a [u8],
+) -> warc::Exchange<'a> {
+    let (date, address) = (exchange.date, exchange.ip);
+    warc::Exchange { target, date, address, request: Some(request), head, body, truncated: None }
+}
+
+/// A runtime with a thread for each core.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().build().context("cannot start threads")
+}

@@ -1,0 +1,245 @@
+//! `everfresh run`: one command, a list of addresses and a budget; from then on the copies are as fresh as the budget allows.
+
+pub(crate) mod args;
+pub(crate) mod clock;
+pub(crate) mod config;
+pub(crate) mod copies;
+pub(crate) mod keeper;
+mod note;
+mod view;
+pub(crate) mod visit;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, bail};
+use everfresh::Unit;
+use everfresh_crawl::fetch::{Agent, Reach, Settings as FetchSettings, Sources};
+use everfresh_crawl::warc::{self, Archive};
+use everfresh_sched::{GroupRule, HostLimits};
+
+use crate::desk::add::Adding;
+use crate::desk::args::{StoreArgs, TermArgs};
+use crate::desk::list::{self, Listed};
+use crate::desk::{Desk, failure};
+use crate::output;
+use args::RunArgs;
+use clock::Clock;
+use config::{Config, Source, default_limits, time};
+use keeper::{Keeper, Until, runtime};
+use view::View;
+
+/// `everfresh run`
+pub(crate) fn run(args: &RunArgs) -> Result<()> {
+    let mut setup = Setup::of(args)?;
+    let runtime = runtime()?;
+    let mut view = View::new(args, setup.config.log.as_deref())?;
+    loop {
+        let mut keeper = setup.keeper(args)?;
+        let until = if args.once { Until::Idle } else { Until::Stopped };
+        view.begin(&setup.files);
+        runtime.block_on(keeper.run(until, &mut view))?;
+        view.end(&keeper.tally);
+        if !view.is_stale() || crate::interrupt::is_wanted() {
+            return Ok(());
+        }
+        drop(keeper);
+        // A file changed: what is wrong with it is said, and the run goes on as it was.
+        match Setup::of(args) {
+            Ok(changed) => setup = changed,
+            Err(error) => output::say(&format!("kept as it was: {error:#}")),
+        }
+    }
+}
+
+/// What a run is told.
+pub(crate) struct Setup {
+    pub config: Config,
+    pub data: PathBuf,
+    /// Where relative paths begin.
+    base: PathBuf,
+    /// The files it came from, and when they were last changed.
+    pub files: Vec<(PathBuf, Option<SystemTime>)>,
+}
+
+impl Setup {
+    fn of(args: &RunArgs) -> Result<Setup> {
+        let mut setup =
+            Setup { config: Config::default(), data: args.store.data.clone(), base: PathBuf::new(), files: Vec::new() };
+        for path in &args.what {
+            if path.extension().is_some_and(|end| end == "toml") {
+                if !setup.files.is_empty() {
+                    bail!("cannot run `{}` beside others: a configuration names its own lists", path.display());
+                }
+                setup.config = Config::read(path)?;
+                setup.base = path.parent().unwrap_or(Path::new("")).to_owned();
+                if let Some(data) = &setup.config.data {
+                    setup.data = setup.base.join(data);
+                }
+                setup.watch(path);
+            } else {
+                setup.config.sources.push(Source { list: Some(path.clone()), ..Source::default() });
+            }
+        }
+        let lists: Vec<PathBuf> = setup.config.sources.iter().filter_map(|source| source.list.clone()).collect();
+        for list in lists {
+            let path = setup.base.join(&list);
+            setup.watch(&path);
+        }
+        if args.budget.is_some() {
+            setup.config.budget = None;
+        }
+        Ok(setup)
+    }
+
+    fn watch(&mut self, path: &Path) {
+        self.files.push((path.to_owned(), modified(path)));
+    }
+
+    /// Opens everything, and takes in what the configuration names.
+    fn keeper(&self, args: &RunArgs) -> Result<Keeper> {
+        let mut desk = self.desk(args)?;
+        let rules = self.take_in_sources(&mut desk)?;
+        self.apply_limits(&mut desk)?;
+        if desk.scheduler.state().is_empty() {
+            bail!("cannot run without pages: give a list of addresses, or `everfresh add` some");
+        }
+        let sources = Sources::new(self.fetching(args)?)?;
+        let archive = if self.config.copies.unwrap_or(true) {
+            let settings = warc::Settings::default();
+            let opened = Archive::open(&self.data.join("copies"), settings);
+            Some(opened.map_err(|error| output::machine("cannot open the copies", error))?)
+        } else {
+            None
+        };
+        let mut keeper = Keeper::new(desk.scheduler, archive, sources, Clock::Real);
+        keeper.rules = rules;
+        keeper.workers = args.parallel.map(usize::from).or(self.config.workers).unwrap_or(64);
+        if let Some(replan) = &self.config.replan {
+            keeper.replan_s = time("replan", replan)?.seconds();
+        }
+        Ok(keeper)
+    }
+
+    fn desk(&self, args: &RunArgs) -> Result<Desk> {
+        let store = StoreArgs { data: self.data.clone(), now: None };
+        let written = self.config.budget.as_deref().map(|text| everfresh::units::parse_per_time("budget", text, None));
+        let budget = args.budget.or(written.transpose()?);
+        let rule = self.config.objective.as_deref().map(config::aim).transpose()?.map(GroupRule::Aim);
+        let limits = self.config.limits.limits(default_limits())?;
+        let is_once = args.once;
+        Desk::begin_with(&store, budget, self.config.floor, |settings| {
+            let mut settings = settings.with_limits(limits);
+            if let Some(rule) = rule {
+                settings = settings.with_rule(rule)?;
+            }
+            // Whoever comes only now and then may spend what the time since then has brought, up to a day's.
+            if is_once {
+                settings = settings.with_burst((settings.budget_per_second() * Unit::Day.seconds()).max(1.0))?;
+            }
+            Ok(settings)
+        })
+    }
+
+    /// Takes pages in; says which have rules of their own.
+    fn take_in_sources(
+        &self,
+        desk: &mut Desk,
+    ) -> Result<HashMap<everfresh_sched::PageId, Arc<everfresh_crawl::content::Rules>>> {
+        let mut rules = HashMap::new();
+        for (number, source) in (1..).zip(&self.config.sources) {
+            let own = (!source.keep.is_empty() || !source.ignore.is_empty()).then(|| source.rules()).transpose()?;
+            let own = own.map(Arc::new);
+            let terms = terms(source)?;
+            let mut pages = Vec::new();
+            let mut adding = Adding::new(desk, &terms);
+            let mut take = |listed: Listed| {
+                if own.is_some() {
+                    pages.push(listed.address.clone());
+                }
+                adding.take(Listed { pin: pin(source)?.or(listed.pin), ..listed })
+            };
+            match (&source.address, &source.list) {
+                (Some(address), _) => {
+                    let address = list::configured(address).with_context(|| format!("source {number}"))?;
+                    take(Listed { address, ..Listed::default() })?;
+                }
+                (None, Some(list)) => list::read(&self.base.join(list), &mut take)?,
+                (None, None) => {}
+            }
+            adding.finish()?;
+            if let Some(own) = own {
+                for address in pages {
+                    rules.insert(desk.find(&address)?.0, Arc::clone(&own));
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    fn apply_limits(&self, desk: &mut Desk) -> Result<()> {
+        for (name, limits) in &self.config.hosts {
+            let name = list::configured(name).map_or_else(|_| name.clone(), |address| list::host(&address));
+            let host = desk.scheduler.store_mut().host(&name).map_err(failure)?;
+            let limits: HostLimits = limits.limits(default_limits())?;
+            if desk.scheduler.state().host_limits(host) != limits {
+                desk.scheduler.limit(desk.now_s, host, limits).map_err(failure)?;
+            }
+        }
+        for (name, group) in &self.config.groups {
+            let Some(rule) = group.rule()? else { continue };
+            let group = desk.scheduler.store_mut().group(name).map_err(failure)?;
+            if desk.scheduler.state().group_rule(group) != rule {
+                desk.scheduler.rule(desk.now_s, group, rule).map_err(failure)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fetching(&self, args: &RunArgs) -> Result<FetchSettings> {
+        let config = &self.config.fetch;
+        let contact = args.contact.as_ref().or(self.config.contact.as_ref());
+        let contact = contact.map_or(PROJECT, String::as_str);
+        let mut settings = FetchSettings::new(Agent::new("everfresh", env!("CARGO_PKG_VERSION"), contact)?);
+        let duration = |what: &str, text: &Option<String>, default: Duration| -> Result<Duration> {
+            text.as_deref().map_or(Ok(default), |text| Ok(Duration::from_secs_f64(time(what, text)?.seconds())))
+        };
+        let limits = &mut settings.limits;
+        limits.connect = duration("connect", &config.connect, limits.connect)?;
+        limits.first_byte = duration("first_byte", &config.first_byte, limits.first_byte)?;
+        limits.visit = duration("visit", &config.visit, limits.visit)?;
+        limits.body_bytes = config.body_bytes.unwrap_or(limits.body_bytes);
+        limits.redirects = config.redirects.unwrap_or(limits.redirects);
+        settings.obey_robots = config.robots.unwrap_or(true);
+        for network in config.allow.iter().chain(&args.allow) {
+            let parsed =
+                network.parse().with_context(|| format!("cannot read the network `{network}`, as in 10.0.0.0/8"))?;
+            settings.reach = std::mem::replace(&mut settings.reach, Reach::public()).and(parsed);
+        }
+        Ok(settings)
+    }
+}
+
+/// Where hosts are pointed to that want to know who visits them, unless a contact is given.
+const PROJECT: &str = "https://example.org/everfresh";
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|data| data.modified()).ok()
+}
+
+fn terms(source: &Source) -> Result<TermArgs> {
+    let period = |name: &str, text: &Option<String>| text.as_deref().map(|text| time(name, text)).transpose();
+    Ok(TermArgs {
+        group: source.group.clone(),
+        weight: source.weight,
+        cost: source.cost,
+        min_period: period("min_period", &source.min_period)?,
+        max_period: period("max_period", &source.max_period)?,
+    })
+}
+
+fn pin(source: &Source) -> Result<Option<everfresh::Period>> {
+    source.pin.as_deref().map(|text| time("pin", text)).transpose()
+}

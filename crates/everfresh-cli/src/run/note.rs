@@ -1,0 +1,68 @@
+//! What a run remembers of a page between visits: how to ask whether it changed, and how to tell.
+
+use everfresh_crawl::content::Known;
+use everfresh_crawl::fetch::Validators;
+use serde::{Deserialize, Serialize};
+
+/// What is kept beside the schedule of a page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Note {
+    /// What makes the next request conditional.
+    pub validators: Option<Validators>,
+    /// What the copy says, to compare.
+    pub known: Option<Known>,
+    /// Was nothing there the last time?
+    pub was_gone: bool,
+}
+
+/// The first byte of a note.
+const VERSION: u8 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    validators: Option<(String, Option<String>, Option<String>)>,
+    known: Option<Vec<u8>>,
+    was_gone: bool,
+}
+
+impl Note {
+    /// As bytes, to be stored.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let validators = self.validators.clone().map(|one| (one.address, one.etag, one.last_modified));
+        let stored = Stored { validators, known: self.known.as_ref().map(Known::encode), was_gone: self.was_gone };
+        // Nothing in it can fail to be written; an empty note is read as one of which nothing is known.
+        postcard::to_extend(&stored, vec![VERSION]).unwrap_or_default()
+    }
+
+    /// What was stored; a note that cannot be read is forgotten, and the next visit is unconditional.
+    pub(crate) fn decode(bytes: &[u8]) -> Note {
+        let [VERSION, rest @ ..] = bytes else { return Note::default() };
+        let Ok(stored) = postcard::from_bytes::<Stored>(rest) else { return Note::default() };
+        let known = stored.known.and_then(|bytes| Known::decode(&bytes).ok());
+        let validators =
+            stored.validators.map(|(address, etag, last_modified)| Validators { address, etag, last_modified });
+        // Without the copy, "not modified" would say nothing.
+        let validators = validators.filter(|_| known.is_some());
+        Note { validators, known, was_gone: stored.was_gone }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everfresh_crawl::content::{Content, Rules};
+
+    #[test]
+    fn notes_come_back_and_damaged_ones_are_forgotten() {
+        let known = Known::of(&Content::read(b"<p>some text", Some("text/html"), &Rules::default()));
+        let validators =
+            Validators { address: "https://a.example/".into(), etag: Some("\"1\"".into()), last_modified: None };
+        let note = Note { validators: Some(validators), known: Some(known), was_gone: true };
+        let bytes = note.encode();
+        assert_eq!(Note::decode(&bytes), note);
+        assert!(bytes.len() < 500, "{}", bytes.len());
+        for length in 0..bytes.len() {
+            assert!(Note::decode(&bytes[..length]).validators.is_none(), "{length}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What people see of a run: a live view on a terminal, log lines elsewhere.
+
+use std::collections::VecDeque;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Result, bail};
+use everfresh::{Period, Unit};
+use everfresh_sched::Outcome;
+
+use super::args::RunArgs;
+use super::keeper::{Keeper, Tally, Watch};
+use super::visit::Found;
+use crate::desk::explain::moment;
+use crate::output::{self, Grid};
+
+/// How often the view is drawn, and files are looked at.
+const FRAME: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_secs(2);
+/// So many of the last visits are shown.
+const LAST: usize = 8;
+
+pub(crate) struct View {
+    style: Style,
+    last: VecDeque<String>,
+    drawn: Option<Instant>,
+    lines: usize,
+    files: Vec<(PathBuf, Option<SystemTime>)>,
+    looked: Instant,
+    is_stale: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Live,
+    Lines,
+    Json,
+}
+
+impl View {
+    pub(crate) fn new(args: &RunArgs, log: Option<&str>) -> Result<View> {
+        let style = match log {
+            _ if args.json => Style::Json,
+            Some("json") => Style::Json,
+            Some("lines") | None => {
+                let is_live = std::io::stderr().is_terminal() && !args.plain;
+                if is_live { Style::Live } else { Style::Lines }
+            }
+            Some(other) => bail!("log must be lines or json, got `{other}`"),
+        };
+        let (last, files) = (VecDeque::new(), Vec::new());
+        Ok(View { style, last, drawn: None, lines: 0, files, looked: Instant::now(), is_stale: false })
+    }
+
+    /// Watches these files for changes.
+    pub(crate) fn begin(&mut self, files: &[(PathBuf, Option<SystemTime>)]) {
+        self.files = files.to_vec();
+        self.is_stale = false;
+    }
+
+    /// Has a file changed?
+    pub(crate) fn is_stale(&self) -> bool {
+        self.is_stale
+    }
+
+    pub(crate) fn end(&mut self, tally: &Tally) {
+        let words = format!(
+            "{}: {} changed, {} unchanged, {} gone, {} failed",
+            output::count(tally.visits as f64, "visit"),
+            tally.changed,
+            tally.unchanged,
+            tally.gone,
+            tally.failed
+        );
+        if self.style == Style::Json {
+            self.write(
+                &serde_json::json!({ "event": "end", "visits": tally.visits, "changed": tally.changed,
+                "unchanged": tally.unchanged, "gone": tally.gone, "failed": tally.failed })
+                .to_string(),
+            );
+        } else {
+            self.write(&words);
+        }
+    }
+
+    fn write(&self, line: &str) {
+        output::say(line);
+    }
+
+    fn look_at_files(&mut self) {
+        if self.looked.elapsed() < LOOK {
+            return;
+        }
+        self.looked = Instant::now();
+        // A file that is away for a moment, while an editor writes it, has not changed.
+        let changed = |(path, before): &(PathBuf, Option<SystemTime>)| {
+            let now = super::modified(path);
+            now.is_some() && now != *before
+        };
+        self.is_stale = self.files.iter().any(changed);
+    }
+
+    fn draw(&mut self, keeper: &mut Keeper) -> Result<()> {
+        if self.drawn.is_some_and(|drawn| drawn.elapsed() < FRAME) {
+            return Ok(());
+        }
+        self.drawn = Some(Instant::now());
+        let mut text = summary(keeper)?;
+        for line in &self.last {
+            text.push_str(line);
+            text.push('\n');
+        }
+        let mut out = anstream::stderr().lock();
+        // Over what was drawn before.
+        let up = if self.lines > 0 { format!("\x1b[{}A\x1b[J", self.lines) } else { String::new() };
+        self.lines = text.lines().count();
+        let _ = write!(out, "{up}{text}");
+        let _ = out.flush();
+        Ok(())
+    }
+}
+
+/// How things stand, in a few lines.
+fn summary(keeper: &mut Keeper) -> Result<String> {
+    let now_s = keeper.clock.now_s();
+    let status = keeper.scheduler.status(now_s);
+    let time =
+        |seconds: f64| Period::of(seconds.max(0.0), Unit::Second).map(|time| time.to_string()).unwrap_or_default();
+    let mut grid = Grid::new(&[&moment(now_s), ""]).left(1);
+    let mut line = |name: &str, value: String| grid.row(vec![name.to_owned(), value]);
+    line(
+        "pages",
+        format!("{}, {} failing, {} gone, {} retired", status.pages, status.failing, status.gone, status.retired),
+    );
+    line("price", time(status.steered_price));
+    line("due and waiting", format!("{}, {} under way", status.backlog, keeper.going_on()));
+    let tally = &keeper.tally;
+    line("visits", format!("{}, {} changed, {} failed", tally.visits, tally.changed, tally.failed));
+    Ok(grid.text())
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Unchanged => "unchanged",
+        Outcome::Changed { .. } => "changed",
+        Outcome::Gone => "gone",
+        Outcome::Failed { .. } => "failed",
+    }
+}
+
+impl Watch for View {
+    fn visited(&mut self, found: &Found) {
+        let time = moment(found.at_s);
+        match self.style {
+            Style::Live => {
+                if self.last.len() == LAST {
+                    self.last.pop_front();
+                }
+                let address: String = found.address.chars().take(70).filter(|letter| !letter.is_control()).collect();
+                self.last.push_back(format!("{time}  {address}  {}", found.said));
+            }
+            Style::Lines => self.write(&format!("{time} {} {}", found.address, found.said)),
+            Style::Json => self.write(
+                &serde_json::json!({ "event": "visit", "time": time, "page": found.address,
+                    "outcome": word(found.outcome), "said": found.said })
+                .to_string(),
+            ),
+        }
+    }
+
+    fn moment(&mut self, keeper: &mut Keeper) -> Result<()> {
+        self.look_at_files();
+        if self.style == Style::Live { self.draw(keeper) } else { Ok(()) }
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.is_stale
+    }
+}

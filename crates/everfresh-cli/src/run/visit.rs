@@ -1,0 +1,134 @@
+//! One visit: go and look, read what came, compare it with the copy.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use everfresh::{Period, Unit};
+use everfresh_crawl::content::{Compared, Content, Hint, Known, Rules};
+use everfresh_crawl::fetch::{Address, Ask, Exchange, Fetched, Hints, Manners, Outcome as Came, Source, Sources};
+use everfresh_sched::{HostId, LeaseId, Outcome, PageId};
+
+use super::clock::Clock;
+use super::note::Note;
+
+/// What is to be visited.
+pub(crate) struct Task {
+    pub lease: LeaseId,
+    pub page: PageId,
+    pub host: HostId,
+    pub address: Address,
+    pub note: Note,
+    pub rules: Arc<Rules>,
+}
+
+/// What a visit found.
+pub(crate) struct Found {
+    pub lease: LeaseId,
+    pub page: PageId,
+    pub host: HostId,
+    pub address: String,
+    /// When it came back.
+    pub at_s: f64,
+    pub outcome: Outcome,
+    /// The outcome for people.
+    pub said: String,
+    pub manners: Vec<Manners>,
+    /// What a feed or a sitemap says of other pages.
+    pub hints: Vec<Hint>,
+    /// When the source says that it changed last.
+    pub last_modified_s: Option<f64>,
+    /// How long it says that it stays as it is.
+    pub fresh_for_s: Option<f64>,
+    pub copy: Option<Copy>,
+    /// Nothing, if what is remembered stays as it is.
+    pub note: Option<Note>,
+}
+
+/// What is kept of a visit.
+pub(crate) enum Copy {
+    /// An answer of the web.
+    Answer { exchange: Box<Exchange>, body: Bytes },
+    /// The word of the web that nothing changed.
+    Unchanged { exchange: Box<Exchange> },
+    /// Bytes that came otherwise.
+    Resource { content_type: String, bytes: Bytes },
+}
+
+/// Goes and looks.
+pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found {
+    let mut ask = Ask::new(task.address.clone(), clock.date());
+    ask.remembered = task.note.validators.clone();
+    ask.was_gone = task.note.was_gone;
+    let came = sources.look(&ask).await;
+    let mut found = Found {
+        lease: task.lease,
+        page: task.page,
+        host: task.host,
+        address: task.address.to_string(),
+        at_s: clock.now_s(),
+        outcome: Outcome::Unchanged,
+        said: came.outcome.to_string(),
+        manners: came.manners,
+        hints: Vec::new(),
+        last_modified_s: None,
+        fresh_for_s: None,
+        copy: None,
+        note: None,
+    };
+    match came.outcome {
+        Came::Fetched(fetched) => found.read(fetched, &task),
+        Came::NotModified(same) => {
+            found.take_hints(&same.hints);
+            found.note = Some(Note { validators: same.hints.validators, ..task.note });
+            found.copy = same.exchange.map(|exchange| Copy::Unchanged { exchange: Box::new(exchange) });
+        }
+        Came::Gone(_) => {
+            found.outcome = Outcome::Gone;
+            found.note = Some(Note { was_gone: true, ..task.note });
+        }
+        Came::Failed(failure) => found.outcome = Outcome::Failed { retryable: failure.reason.retryable() },
+    }
+    found
+}
+
+impl Found {
+    fn take_hints(&mut self, hints: &Hints) {
+        self.last_modified_s = hints.last_modified.map(|date| date.as_millisecond() as f64 / 1e3);
+        self.fresh_for_s = hints.fresh_for.map(|time| time.as_secs_f64());
+    }
+
+    /// Reads what came and compares it with the copy.
+    fn read(&mut self, fetched: Fetched, task: &Task) {
+        self.take_hints(&fetched.hints);
+        let content = Content::read(&fetched.body, fetched.content_type.as_deref(), &task.rules);
+        let compared = task.note.known.as_ref().map(|known| known.compare(&content));
+        self.outcome = match compared {
+            // By other rules than the copy was read: nothing can be said.
+            Some(Compared::Unchanged | Compared::OtherReading) => Outcome::Unchanged,
+            Some(Compared::Changed { divergence }) => self.changed(divergence),
+            None => self.changed(1.0),
+        };
+        self.said = match (compared, self.outcome) {
+            (None, _) => format!("copied {} bytes", fetched.body.len()),
+            (_, Outcome::Changed { divergence, .. }) => format!("changed by {:.0} %", 100.0 * divergence),
+            _ => "unchanged".to_owned(),
+        };
+        let may_keep = !fetched.hints.no_archive && !content.forbids_archiving();
+        self.hints = content.hints().to_vec();
+        self.note =
+            Some(Note { validators: fetched.hints.validators, known: Some(Known::of(&content)), was_gone: false });
+        self.copy = may_keep.then(|| match fetched.exchange {
+            Some(exchange) => Copy::Answer { exchange: Box::new(exchange), body: fetched.body },
+            None => {
+                let content_type = fetched.content_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+                Copy::Resource { content_type, bytes: fetched.body }
+            }
+        });
+    }
+
+    fn changed(&self, divergence: f64) -> Outcome {
+        let ago = self.last_modified_s.map(|then| self.at_s - then).filter(|ago| *ago >= 0.0);
+        let last_change = ago.and_then(|ago| Period::of(ago, Unit::Second).ok());
+        Outcome::Changed { divergence, last_change }
+    }
+}

@@ -1,0 +1,156 @@
+//! `cargo xtask bench schedule`: the scheduler on its durable store, beside the engine's own durable writes.
+//!
+//! One canonical workload: pages with addresses of 60 bytes on hosts of 100 pages each, added and visited in groups of 1,000, each
+//! group synced to the disk before it is acknowledged; one visit in ten finds a change. The rival is the engine alone: blind puts of
+//! records of a page's size under random keys, in groups of the same size, synced as often.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use everfresh::Unit;
+use everfresh_sched::{HostId, Outcome, PageTerms, Scheduler, Settings};
+use everfresh_store::{Durable, page_id};
+use fjall::{Database, KeyspaceCreateOptions, PersistMode};
+
+use crate::bench::Options;
+
+/// Ten million pages.
+pub const OPTIONS: Options = Options { pages: 10_000_000, rival_pages: 0, runs: 1, hosts: 0 };
+
+/// So many are synced together.
+const GROUP: usize = 1000;
+/// A page's record in the engine alone: what we keep of a page.
+const RECORD: usize = 64;
+/// Visits that are measured, at most.
+const VISITS: usize = 2_000_000;
+
+/// Measures and returns what to print.
+pub fn run(options: Options) -> Result<String> {
+    let pages = options.pages;
+    let folder = Path::new("target/bench");
+    std::fs::create_dir_all(folder)?;
+    let folder = tempfile::tempdir_in(folder).context("cannot make a folder for the bench")?;
+    let mut text = format!("{pages} pages, groups of {GROUP}, each synced before it is acknowledged\n\n");
+    let puts = engine_alone(&folder.path().join("alone"), pages.min(VISITS))?;
+    let _ = writeln!(text, "engine alone, blind puts   {puts:>12.0} /s");
+    let dir = folder.path().join("ours");
+    let adds = add(&dir, pages)?;
+    let _ = writeln!(text, "add                        {adds:>12.0} /s   {:.2} of the engine alone", adds / puts);
+    visit(&dir, pages, puts, &mut text)?;
+    Ok(text)
+}
+
+fn engine_alone(dir: &Path, records: usize) -> Result<f64> {
+    let db = Database::builder(dir).open()?;
+    let keyspace = db.keyspace("pages", KeyspaceCreateOptions::default)?;
+    let start = Instant::now();
+    for first in (0..records).step_by(GROUP) {
+        let mut batch = db.batch().durability(Some(PersistMode::SyncAll));
+        for record in first..records.min(first + GROUP) {
+            let key = page_id(&record.to_string()).0.to_be_bytes();
+            batch.insert(&keyspace, key, [7u8; RECORD]);
+        }
+        batch.commit()?;
+    }
+    Ok(records as f64 / start.elapsed().as_secs_f64())
+}
+
+/// An address of 60 bytes.
+fn address(page: usize) -> String {
+    format!("https://host-{:07}.example.org/articles/{page:010}/index.html", page / 100)
+}
+
+fn settings(pages: usize) -> Result<Settings> {
+    // Each page once in a thousand seconds on average.
+    Ok(Settings::new(pages as f64 / 1000.0, Unit::Second)?.with_burst(2.0 * GROUP as f64)?)
+}
+
+fn add(dir: &Path, pages: usize) -> Result<f64> {
+    let mut scheduler = Scheduler::open(settings(pages)?, Durable::open(dir, "a bench")?, 0.0)?;
+    let start = Instant::now();
+    let mut group = Vec::with_capacity(GROUP);
+    for first in (0..pages).step_by(GROUP) {
+        group.clear();
+        for page in first..pages.min(first + GROUP) {
+            let address = address(page);
+            let (state, store) = scheduler.parts();
+            let (id, _) = store.page(&address, |id| state.knows(id))?;
+            store.name_page(id, &address);
+            group.push((id, PageTerms::new(HostId(u32::try_from(page / 100)?))));
+        }
+        scheduler.add_all(0.0, &group)?;
+    }
+    let speed = pages as f64 / start.elapsed().as_secs_f64();
+    scheduler.compact()?;
+    Ok(speed)
+}
+
+fn visit(dir: &Path, pages: usize, puts: f64, text: &mut String) -> Result<()> {
+    let start = Instant::now();
+    let mut scheduler = Scheduler::open(settings(pages)?, Durable::open(dir, "a bench")?, 0.0)?;
+    let _ = writeln!(text, "open                       {:>12.2} s", start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    scheduler.replan(0.0)?;
+    let _ = writeln!(text, "replan                     {:>12.2} s", start.elapsed().as_secs_f64());
+    let per_s = pages as f64 / 1000.0;
+    let (mut now_s, mut done) = (1.0, 0);
+    let start = Instant::now();
+    while done < pages.min(VISITS) {
+        now_s += GROUP as f64 / per_s;
+        let leases = scheduler.lease(now_s, GROUP)?;
+        let visits: Vec<_> = leases.iter().map(|lease| (lease.id, outcome(lease.id.0))).collect();
+        done += visits.len();
+        scheduler.complete_all(now_s, &visits)?;
+    }
+    let pairs = done as f64 / start.elapsed().as_secs_f64();
+    let _ = writeln!(text, "lease and complete         {pairs:>12.0} /s   {:.2} of the engine alone", pairs / puts);
+    let id = page_id(&address(pages / 2));
+    let start = Instant::now();
+    scheduler.explain(now_s, id)?;
+    let _ = writeln!(text, "explain                    {:>12.1} us", 1e6 * start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    scheduler.replan(now_s)?;
+    let _ = writeln!(text, "replan after the visits    {:>12.2} s", start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    scheduler.compact()?;
+    let _ = writeln!(text, "keep, until work goes on   {:>12.2} s", start.elapsed().as_secs_f64());
+    let resident = scheduler.resident_bytes() as f64 / pages as f64;
+    scheduler.store_mut().settle()?;
+    let _ = writeln!(text, "keep, until it is kept     {:>12.2} s", start.elapsed().as_secs_f64());
+    let (engine, log) = scheduler.store_mut().disk_bytes()?;
+    let _ = writeln!(text, "memory for a page          {resident:>12.1} bytes beyond its key of 8");
+    let _ = writeln!(text, "resident in all            {:>12.1} bytes a page", resident_bytes()? / pages as f64);
+    let _ = writeln!(text, "disk for a page            {:>12.1} bytes", engine as f64 / pages as f64);
+    let _ = writeln!(
+        text,
+        "visit log                  {:>12.1} bytes an event",
+        log as f64 / scheduler.store().events() as f64
+    );
+    Ok(())
+}
+
+fn outcome(number: u64) -> Outcome {
+    if number.is_multiple_of(10) { Outcome::Changed { divergence: 0.5, last_change: None } } else { Outcome::Unchanged }
+}
+
+/// What the operating system says that this process holds.
+fn resident_bytes() -> Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").context("cannot ask for the memory of this process")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("it must be there")?;
+    let kilobytes: f64 = line.trim().trim_end_matches("kB").trim().parse().context("it must be a number")?;
+    Ok(1024.0 * kilobytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tiny_size_runs() {
+        let text = run(Options { pages: 3000, ..OPTIONS }).unwrap();
+        assert!(text.contains("lease and complete"), "{text}");
+        assert_eq!(address(1_234_567).len(), 60);
+    }
+}

@@ -1,4 +1,5 @@
 //! TLS, HTTP/2 and names, with real servers of each.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests")]
 
 mod support;
 

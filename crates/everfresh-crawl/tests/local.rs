@@ -1,4 +1,5 @@
 //! Files, directories and commands as sources.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests")]
 
 use everfresh_crawl::fetch::{Address, Agent, Ask, Limits, Outcome, Reason, Settings, Source, Sources, Visit};
 use std::fs;
@@ -37,7 +38,7 @@ fn reason(visit: &Visit) -> Reason {
 }
 
 fn made_long_ago(path: &Path) {
-    let then = SystemTime::now() - Duration::from_secs(3600);
+    let then = SystemTime::now() - Duration::from_hours(1);
     fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
 }
 
@@ -83,7 +84,7 @@ async fn a_directory_is_its_listing_and_links_are_not_followed() {
     fs::create_dir_all(root.join("b/c")).unwrap();
     for (name, text) in [("z.txt", "12"), ("b/c/a.txt", "123"), ("b/two\nlines", "")] {
         fs::write(root.join(name), text).unwrap();
-        let date = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400);
+        let date = SystemTime::UNIX_EPOCH + Duration::from_hours(24);
         fs::File::options().write(true).open(root.join(name)).unwrap().set_modified(date).unwrap();
     }
     std::os::unix::fs::symlink(root, root.join("b/loop")).unwrap();

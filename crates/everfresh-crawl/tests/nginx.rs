@@ -1,4 +1,5 @@
 //! The ordinary behaviour of a server that everybody runs: conditional requests, compression, redirects.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests")]
 
 mod support;
 
@@ -147,7 +148,7 @@ async fn ordinary_answers_have_their_classes() {
     nginx.write("a.txt", "one", 1_700_000_000);
     let web = web();
     let cached = fetched(look(&web, &nginx.url("/cached/x")).await);
-    assert_eq!(cached.hints.fresh_for, Some(Duration::from_secs(3600)));
+    assert_eq!(cached.hints.fresh_for, Some(Duration::from_hours(1)));
     let moved = look(&web, &nginx.url("/moved")).await;
     assert_eq!(moved.moved_to().unwrap().path(), "/a.txt");
     assert_eq!(fetched(moved).body, "one");

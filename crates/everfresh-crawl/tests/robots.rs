@@ -1,4 +1,5 @@
 //! robots.txt by RFC 9309: what it means, as a table, and how it is asked for.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests")]
 
 mod support;
 

@@ -38,7 +38,7 @@ impl Default for Limits {
         Limits {
             connect: Duration::from_secs(10),
             first_byte: Duration::from_secs(30),
-            visit: Duration::from_secs(60),
+            visit: Duration::from_mins(1),
             slowest_bytes_per_s: 512,
             grace: Duration::from_secs(10),
             body_bytes: 16 << 20,
@@ -46,8 +46,8 @@ impl Default for Limits {
             header_bytes: 64 << 10,
             headers: 200,
             redirects: 10,
-            retry_after: Duration::from_secs(86_400),
-            crawl_delay: Duration::from_secs(600),
+            retry_after: Duration::from_hours(24),
+            crawl_delay: Duration::from_mins(10),
             entries: 100_000,
         }
     }

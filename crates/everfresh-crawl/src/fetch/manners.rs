@@ -62,7 +62,7 @@ mod tests {
     fn after(text: &str) -> Option<i64> {
         let headers = HeaderMap::from_iter([(header::RETRY_AFTER, text.parse().unwrap())]);
         let date = Timestamp::from_second(784_111_777).unwrap();
-        retry_after(&headers, date, Duration::from_secs(3600)).map(|until| until.as_second() - date.as_second())
+        retry_after(&headers, date, Duration::from_hours(1)).map(|until| until.as_second() - date.as_second())
     }
 
     #[test]

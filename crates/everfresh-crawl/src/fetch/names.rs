@@ -19,7 +19,7 @@ const CACHED_NAMES: u64 = 65_536;
 /// Answers are kept at least so long, whatever they say: a page is not worth a question each.
 const SHORTEST: Duration = Duration::from_secs(30);
 /// And at most so long.
-const LONGEST: Duration = Duration::from_secs(6 * 3600);
+const LONGEST: Duration = Duration::from_hours(6);
 
 /// From names to addresses that may be connected to.
 ///
@@ -50,7 +50,7 @@ impl Names {
         options.cache_size = CACHED_NAMES;
         options.positive_min_ttl = Some(SHORTEST);
         options.positive_max_ttl = Some(LONGEST);
-        options.negative_max_ttl = Some(Duration::from_secs(300));
+        options.negative_max_ttl = Some(Duration::from_mins(5));
         let resolver = builder
             .build()
             .map_err(|error| Error::Inconsistent(format!("cannot set up the resolver of names: {error}")))?;

@@ -86,7 +86,7 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
     !special && ip != AZURE
 }
 
-/// Only 2000::/3 is given out for everybody, and parts of it are set aside.
+/// Only `2000::/3` is given out for everybody, and parts of it are set aside.
 fn is_public_v6(ip: Ipv6Addr) -> bool {
     let [first, second, ..] = ip.segments();
     let protocols = first == 0x2001 && second < 0x200;

@@ -156,9 +156,9 @@ impl Transport {
     /// How long the next piece may take if so much has come: the grace, and the time for what came at the slowest pace.
     fn patience(&self, wire_bytes: u64) -> Duration {
         let slowest = f64::from(self.settings.limits.slowest_bytes_per_s);
-        // A year is more than any visit has.
+        // A year is more than any visit has, and what there is without a limit.
         let earned = (wire_bytes as f64 / slowest).min(3e7);
-        self.settings.limits.grace + Duration::try_from_secs_f64(earned).unwrap_or(Duration::from_secs(30_000_000))
+        self.settings.limits.grace + Duration::try_from_secs_f64(earned).unwrap_or_default()
     }
 
     /// Reads what little is left of an answer whose body is not wanted.

@@ -30,7 +30,8 @@ struct Inner {
 /// Where a visit goes next.
 enum Step {
     Done(Outcome),
-    Follow(Redirect),
+    /// What was said is needed if the way is not bearable.
+    Follow(Redirect, Exchange),
     /// There is something: ask for the whole of it.
     Whole,
 }
@@ -71,14 +72,14 @@ impl Web {
             visit.requests += 1;
             let validators = ask.remembered.as_ref();
             let wish = Wish { url: &url, method: method.clone(), date: ask.date, validators, deadline };
-            let mut answer = self.inner.transport.send(&wish).await?;
+            let answer = self.inner.transport.send(&wish).await?;
             let Exchange { status, headers, .. } = &answer.exchange;
             manners_of(visit, &url).note(*status, headers, ask.date, limits);
-            match self.step(ask, &mut answer, deadline, visit).await? {
+            match self.step(ask, answer, deadline, visit).await? {
                 Step::Done(outcome) => return Ok(outcome),
                 Step::Whole => method = Method::GET,
-                Step::Follow(redirect) => {
-                    check_way(visit, &redirect, limits.redirects).map_err(|failure| failure.with(answer.exchange))?;
+                Step::Follow(redirect, exchange) => {
+                    check_way(visit, &redirect, limits.redirects).map_err(|failure| failure.with(exchange))?;
                     url = redirect.to.clone();
                     visit.redirects.push(redirect);
                 }
@@ -103,7 +104,7 @@ impl Web {
     async fn step(
         &self,
         ask: &Ask,
-        answer: &mut Answer,
+        mut answer: Answer,
         deadline: Instant,
         visit: &mut Visit,
     ) -> std::result::Result<Step, Failure> {
@@ -111,14 +112,17 @@ impl Web {
         let head_only = answer.exchange.method == Method::HEAD;
         match status {
             StatusCode::NOT_FOUND | StatusCode::GONE => {
-                Transport::drain(answer).await;
-                Ok(Step::Done(gone(&answer.exchange)))
+                Transport::drain(&mut answer).await;
+                Ok(Step::Done(gone(answer.exchange)))
             }
-            StatusCode::NOT_MODIFIED if !head_only => self.not_modified(ask, &answer.exchange).map(Step::Done),
+            StatusCode::NOT_MODIFIED if !head_only => self.not_modified(ask, answer.exchange).map(Step::Done),
             _ if is_redirect(status) => {
-                Transport::drain(answer).await;
-                let to = redirected(&answer.exchange).map_err(|failure| failure.with(answer.exchange.clone()))?;
-                Ok(Step::Follow(Redirect { from: answer.exchange.url.clone(), to, status }))
+                Transport::drain(&mut answer).await;
+                let exchange = answer.exchange;
+                match redirected(&exchange) {
+                    Ok(to) => Ok(Step::Follow(Redirect { from: exchange.url.clone(), to, status }, exchange)),
+                    Err(failure) => Err(failure.with(exchange)),
+                }
             }
             // A server that does not know HEAD says so in many ways; only its being busy is not asked about twice.
             _ if head_only && !is_fault(status) => Ok(Step::Whole),
@@ -126,9 +130,9 @@ impl Web {
                 self.fetched(ask, answer, deadline, visit).await.map(Step::Done)
             }
             _ => {
-                Transport::drain(answer).await;
+                Transport::drain(&mut answer).await;
                 let message = format!("status {status}");
-                Err(Failure::new(refusal(status), message).with(answer.exchange.clone()))
+                Err(Failure::new(refusal(status), message).with(answer.exchange))
             }
         }
     }
@@ -136,15 +140,18 @@ impl Web {
     async fn fetched(
         &self,
         ask: &Ask,
-        answer: &mut Answer,
+        mut answer: Answer,
         deadline: Instant,
         visit: &mut Visit,
     ) -> std::result::Result<Outcome, Failure> {
         let transport = &self.inner.transport;
         let bound = Bound::of(&transport.settings.limits);
-        let body = transport.read(answer, bound, deadline, &mut visit.wire_bytes).await;
-        let body = body.map_err(|failure| failure.with(answer.exchange.clone()))?;
-        let exchange = answer.exchange.clone();
+        let body = transport.read(&mut answer, bound, deadline, &mut visit.wire_bytes).await;
+        let exchange = answer.exchange;
+        let body = match body {
+            Ok(body) => body,
+            Err(failure) => return Err(failure.with(exchange)),
+        };
         let address = exchange.url.to_string();
         let content_type = exchange.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         Ok(Outcome::Fetched(Fetched {
@@ -156,20 +163,16 @@ impl Web {
         }))
     }
 
-    fn not_modified(&self, ask: &Ask, exchange: &Exchange) -> std::result::Result<Outcome, Failure> {
+    fn not_modified(&self, ask: &Ask, exchange: Exchange) -> std::result::Result<Outcome, Failure> {
         let asked = |name| exchange.request_headers.contains_key(name);
         if !asked(header::IF_NONE_MATCH) && !asked(header::IF_MODIFIED_SINCE) {
             let failure = Failure::new(Reason::Malformed, "not modified, but nobody had asked");
-            return Err(failure.with(exchange.clone()));
+            return Err(failure.with(exchange));
         }
-        let mut hints = self.hints(ask, exchange);
+        let mut hints = self.hints(ask, &exchange);
         // A 304 need not repeat what it does not change.
         hints.validators = hints.validators.or_else(|| ask.remembered.clone());
-        Ok(Outcome::NotModified(NotModified {
-            address: exchange.url.to_string(),
-            hints,
-            exchange: Some(exchange.clone()),
-        }))
+        Ok(Outcome::NotModified(NotModified { address: exchange.url.to_string(), hints, exchange: Some(exchange) }))
     }
 
     fn hints(&self, ask: &Ask, exchange: &Exchange) -> Hints {
@@ -193,11 +196,11 @@ fn manners_of<'a>(visit: &'a mut Visit, url: &Url) -> &'a mut Manners {
     &mut visit.manners[at]
 }
 
-fn gone(exchange: &Exchange) -> Outcome {
+fn gone(exchange: Exchange) -> Outcome {
     Outcome::Gone(Gone {
         address: exchange.url.to_string(),
         for_good: exchange.status == StatusCode::GONE,
-        exchange: Some(exchange.clone()),
+        exchange: Some(exchange),
     })
 }
 

@@ -147,6 +147,8 @@ pub async fn drip(stream: &mut (impl AsyncWrite + Unpin), drop: &[u8], pause: Du
 /// A whole response.
 pub fn response(status: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut out = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len());
-    headers.iter().for_each(|header| out += &format!("{header}\r\n"));
+    for header in headers {
+        out += &format!("{header}\r\n");
+    }
     [out.as_bytes(), b"\r\n", body].concat()
 }

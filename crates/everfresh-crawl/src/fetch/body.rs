@@ -358,7 +358,7 @@ mod tests {
             "deflate" => flate2::write::ZlibEncoder::new(&mut out, Compression::best()).write_all(body).unwrap(),
             "raw" => flate2::write::DeflateEncoder::new(&mut out, Compression::best()).write_all(body).unwrap(),
             "br" => brotli::CompressorWriter::new(&mut out, 4096, 9, 22).write_all(body).unwrap(),
-            "zstd" => out = zstd::bulk::compress(body, 19).unwrap(),
+            "zstd" => out = zstd::bulk::compress(body, 3).unwrap(),
             _ => out.extend_from_slice(body),
         }
         out
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn bombs_are_defused_early() {
-        let bomb = vec![0; 64 << 20];
+        let bomb = vec![0; 16 << 20];
         for encoding in ["gzip", "deflate", "raw", "br", "zstd"] {
             let wire = encoded(encoding, &bomb);
             let large = Bound { bytes: 1 << 30, ..BOUND };

@@ -104,8 +104,10 @@ const MAIN: u8 = 2;
 const ARTICLE: u8 = 4;
 const LINK: u8 = 8;
 const KEPT_BY_RULE: u8 = 16;
-/// Only in a tag: its names say that it is around the content.
+/// Only in a tag: its names say that it is around the content; they speak of layout; its role says that it is around.
 const AROUND: u8 = 32;
+const LAYOUT: u8 = 64;
+const LANDMARK: u8 = 128;
 
 /// A name's first fifteen letters and its length: two names that share these are mistaken for each other.
 fn name_code(name: &[u8]) -> u128 {
@@ -217,7 +219,7 @@ impl Page {
         tag.marks |= match tag.attribute {
             Attribute::Other => 0,
             Attribute::Role => role_mark(value.trim_ascii()),
-            Attribute::Names => mark(names_what_is_around(value), AROUND),
+            Attribute::Names => names_mark(value),
             Attribute::AriaHidden => mark(value == b"true", SKIPPED),
             Attribute::Style => mark(hides(value), SKIPPED),
             Attribute::MetaName => {
@@ -261,7 +263,8 @@ impl Page {
         let is_around = match tag.role {
             Role::Around => true,
             Role::Header => around & (MAIN | ARTICLE) == 0,
-            _ => tag.marks & (AROUND | MAIN) == AROUND,
+            _ if tag.marks & LANDMARK != 0 => tag.marks & MAIN == 0,
+            _ => tag.marks & (AROUND | LAYOUT | MAIN) == AROUND,
         };
         let mut place = tag.marks & (MAIN | KEPT_BY_RULE);
         let is_unseen = tag.marks & SKIPPED != 0 || matches!(tag.role, Role::Unseen | Role::Title);
@@ -426,7 +429,7 @@ fn role_mark(value: &[u8]) -> u8 {
     match value {
         b"main" => MAIN,
         b"navigation" | b"banner" | b"contentinfo" | b"complementary" | b"search" | b"menu" | b"menubar"
-        | b"dialog" | b"alertdialog" | b"toolbar" => AROUND,
+        | b"dialog" | b"alertdialog" | b"toolbar" => LANDMARK,
         _ => 0,
     }
 }
@@ -440,19 +443,24 @@ fn hides(style: &[u8]) -> bool {
         .any(|hidden| letters.windows(hidden.len()).any(|part| part == *hidden))
 }
 
-/// Does one of the names in a `class` or `id` say that the element is around the content?
+/// What the names in a `class` or `id` say of a place.
 ///
-/// The word must be the first or the last part of a name (`site-footer`, `cookie_banner`), or the last if it may be what the
-/// content is about (`post-share`, not `share-price`), and no part may say that the name is about a layout
-/// (`content-sidebar-wrap`, `has-nav`).
-fn names_what_is_around(names: &[u8]) -> bool {
-    names.split(u8::is_ascii_whitespace).filter(|name| (2..=40).contains(&name.len())).any(|name| {
+/// Around the content is what has one of some words as the first or the last part of a name (`site-footer`, `cookie_banner`),
+/// or as the last if it may be what the content is about (`post-share`, not `share-price`). If any name of the element speaks
+/// of layout, the others do too (`content-sidebar-wrap`, `has-nav`, `container int-nav`): it holds more than that.
+fn names_mark(names: &[u8]) -> u8 {
+    let mut mark = 0;
+    for name in names.split(u8::is_ascii_whitespace).filter(|name| (2..=40).contains(&name.len())) {
         let mut parts = name.split(|byte| matches!(byte, b'-' | b'_'));
         let (first, last) = (parts.clone().next(), parts.clone().next_back());
-        let is_around =
-            first.is_some_and(is_around_word) || last.is_some_and(|w| is_around_word(w) || is_extra_word(w));
-        is_around && !parts.any(is_layout_word)
-    })
+        if first.is_some_and(is_around_word) || last.is_some_and(|last| is_around_word(last) || is_extra_word(last)) {
+            mark |= AROUND;
+        }
+        if parts.any(is_layout_word) {
+            mark |= LAYOUT;
+        }
+    }
+    mark
 }
 
 /// A short word in lower case, for comparison.

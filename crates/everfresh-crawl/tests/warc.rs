@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -20,6 +20,7 @@ fn time(second: i64) -> Timestamp {
 }
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n";
+static LONG: [u8; 100_000] = [7; 100_000];
 const ASKED: &[u8] = b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n";
 
 fn exchange<'a>(target: &'a str, second: i64, body: &'a [u8]) -> Exchange<'a> {
@@ -59,7 +60,7 @@ fn sample(folder: &Path) -> Vec<Version> {
             .unwrap(),
         archive.keep_resource("file:///menu.txt", time(240), "text/plain", b"soup\nfish\n").unwrap(),
         archive
-            .keep(&Exchange { truncated: Some(Truncated::Length), ..exchange("http://b.example/", 300, &[7; 100_000]) })
+            .keep(&Exchange { truncated: Some(Truncated::Length), ..exchange("http://b.example/", 300, &LONG) })
             .unwrap(),
     ];
     archive.sync().unwrap();
@@ -81,7 +82,7 @@ fn versions_are_found_and_read_back() {
         assert_eq!(archive.at(page, time(119)).unwrap(), Some(versions[1].clone()));
         assert_eq!(archive.at(page, time(-1)).unwrap(), None);
         let bodies: Vec<Vec<u8>> = versions.iter().map(|version| archive.read(version).unwrap().bytes).collect();
-        let expected: [&[u8]; 6] = [b"<p>soup", b"<p>soup", b"<p>fish", b"<p>fish", b"soup\nfish\n", &[7; 100_000]];
+        let expected: [&[u8]; 6] = [b"<p>soup", b"<p>soup", b"<p>fish", b"<p>fish", b"soup\nfish\n", &LONG];
         assert_eq!(bodies, expected);
         assert!(archive.history("http://a.example/").unwrap().is_empty());
         let diff = archive.diff(&versions[0], &versions[3], &Rules::default()).unwrap();
@@ -450,9 +451,7 @@ proptest! {
             packed[at] = packed[at].wrapping_add(1);
         }
         fs::write(&path, [packed.as_slice(), &bytes].concat()).unwrap();
-        let found = Reader::open(&path, 0, 1 << 20).unwrap().take(1000).filter(Result::is_ok).count();
+        let found = Reader::open(&path, 0, 1 << 20).unwrap().take(1000).flatten().count();
         prop_assert!(!good || found >= 1);
-        let mut plain = Vec::new();
-        fs::File::open(&path).unwrap().read_to_end(&mut plain).unwrap();
     }
 }

@@ -14,7 +14,8 @@ const MOST_MEMORY: usize = 4 << 20;
 ///
 /// Without rules, the main content counts. With parts to keep, these and nothing else: inside them nothing is taken for
 /// navigation. Parts to ignore are gone before anything else is looked at. Selectors can name elements, classes, ids,
-/// attributes, `:nth-child()`, `:not()` and the like, descendants and children (`a b`, `a > b`), not siblings.
+/// attributes, `:nth-child()`, `:not()` and the like, descendants and children (`a b`, `a > b`), not siblings. To a selector
+/// an element whose end tag is left away (`<li>one<li>two`) reaches to the end of the one around it.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     keep: Vec<Selector>,
@@ -29,7 +30,7 @@ impl Rules {
     /// ```
     /// use everfresh_crawl::content::{Content, Rules};
     /// let rules = Rules::new(&["#prices"], &[".clock", "td:nth-child(2)"])?;
-    /// let page = b"<p>Hi<table id=prices><tr><td>Soup<td>old<td>4.50</table><p id=prices>now <i class=clock>12:01</i>";
+    /// let page = b"<p>Hi<table id=prices><tr><td>Soup</td><td>old</td><td>4.50</td></tr></table><p id=prices>now <i class=clock>12:01</i>";
     /// assert_eq!(Content::read(page, Some("text/html"), &rules).text(), "Soup\n4.50\nnow");
     /// let error = Rules::new(&["h1 + p"], &[]).unwrap_err();
     /// assert!(error.to_string().starts_with("cannot read `h1 + p` as a selector: "));

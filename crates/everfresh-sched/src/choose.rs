@@ -1,11 +1,12 @@
-//! Which page comes next: the one that became due first, among those whose host may be visited.
+//! Which page comes next: among those that are due and whose host may be visited, the first by rank.
 //!
 //! A page that waits for its time stands in the calendar, one that is due with its host, never in both. Entries are not taken
 //! out when a page changes its mind; they count only while the page is due just then, and are dropped when met. All this is
 //! derived from pages and hosts, and what is chosen does not depend on when it was derived.
 
 use crate::host::{DueHeap, Host, Place};
-use crate::page::{Pages, Trouble};
+use crate::page::{Page, Pages, Trouble};
+use crate::rank::Rank;
 use crate::state::State;
 use crate::terms::{GroupRule, HostId, HostLimits};
 use crate::tick::Tick;
@@ -15,8 +16,10 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queues {
     calendar: DueHeap,
-    /// Hosts that may be visited, by when their first page was due.
-    open: BTreeSet<(Tick, HostId)>,
+    /// When pages that wait with their hosts rise to the next level.
+    rises: DueHeap,
+    /// Hosts that may be visited, by the rank of their first page.
+    open: BTreeSet<(Rank, HostId)>,
     /// Hosts that may be visited later, by the bits of the time, which order as the time does.
     closed: BTreeSet<(u64, HostId)>,
 }
@@ -41,18 +44,18 @@ impl Queues {
         (start_s, now): (f64, f64),
     ) {
         match host.place {
-            Place::Open(due) => _ = self.open.remove(&(due, id)),
+            Place::Open(rank) => _ = self.open.remove(&(rank, id)),
             Place::Closed(bits) => _ = self.closed.remove(&(bits, id)),
             Place::Nowhere => {}
         }
-        while host.waiting.peek().is_some_and(|Reverse((due, slot))| !counts(pages, *due, *slot, Some(id.0))) {
+        while host.waiting.peek().is_some_and(|Reverse((rank, slot))| !counts(pages, rank.due, *slot, Some(id.0))) {
             host.waiting.pop();
         }
         let opens = host.opens_s(limits, start_s, now);
         host.place = match host.waiting.peek() {
-            Some(Reverse((due, _))) if host.live < limits.concurrency() && opens <= now => {
-                self.open.insert((*due, id));
-                Place::Open(*due)
+            Some(Reverse((rank, _))) if host.live < limits.concurrency() && opens <= now => {
+                self.open.insert((*rank, id));
+                Place::Open(*rank)
             }
             Some(_) if host.live < limits.concurrency() => {
                 self.closed.insert((opens.to_bits(), id));
@@ -101,9 +104,15 @@ impl State {
             }
             self.queues.calendar.pop();
             if counts(&self.pages, due, slot, None) {
-                let host = self.pages.get(slot).host;
-                self.hosts.entry(host).or_default().waiting.push(Reverse((due, slot)));
-                self.settle(host);
+                self.let_wait(slot, due);
+            }
+        }
+        while let Some(&Reverse((rise, slot))) = self.queues.rises.peek()
+            && rise <= tick
+        {
+            self.queues.rises.pop();
+            if self.rises_at(slot, rise) {
+                self.let_wait(slot, rise);
             }
         }
         while let Some(&(bits, host)) = self.queues.closed.first()
@@ -117,6 +126,21 @@ impl State {
         {
             self.settle(host.0);
         }
+    }
+
+    /// Lets a page that is due wait with its host, on the level that it has at a time. What it leaves on a lower level is dropped
+    /// when met.
+    fn let_wait(&mut self, slot: u32, at: Tick) {
+        let ((rank, rises), host) = (self.rank(slot, at), self.pages.get(slot).host);
+        self.hosts.entry(host).or_default().waiting.push(Reverse((rank, slot)));
+        if rises < Tick::LAST {
+            if self.queues.rises.len() > 2 * self.pages.len() + 1024 {
+                let pages = &self.pages;
+                self.queues.rises.retain(|Reverse((rise, slot))| pages.get(*slot).due < *rise);
+            }
+            self.queues.rises.push(Reverse((rises, slot)));
+        }
+        self.settle(host);
     }
 
     /// Is it a time at which a host may be visited?
@@ -185,12 +209,13 @@ impl State {
     }
 
     /// Pages that are due and not visited.
-    pub(crate) fn backlog(&mut self, now: f64) -> usize {
-        self.drain(now);
-        let pages = &self.pages;
-        let waits = |host: u32, waiting: &DueHeap| {
-            waiting.iter().filter(|Reverse((due, slot))| counts(pages, *due, *slot, Some(host))).count()
-        };
-        self.hosts.iter().map(|(id, host)| waits(*id, &host.waiting)).sum()
+    pub(crate) fn backlog(&self, now: f64) -> usize {
+        let tick = Tick::floor(now);
+        self.pages.slots().filter(|slot| counts_by(self.pages.get(*slot), tick)).count()
     }
+}
+
+/// Is a page due by a time, and not being visited?
+pub(crate) fn counts_by(page: &Page, tick: Tick) -> bool {
+    page.due <= tick && page.due < Tick::LAST && !page.is_leased()
 }

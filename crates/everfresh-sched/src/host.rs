@@ -1,3 +1,4 @@
+use crate::rank::Rank;
 use crate::terms::HostLimits;
 use crate::tick::Tick;
 use serde::{Deserialize, Serialize};
@@ -6,6 +7,9 @@ use std::collections::BinaryHeap;
 
 /// Entries by due time: a page is found by its slot, and an entry counts while the page is due just then.
 pub(crate) type DueHeap = BinaryHeap<Reverse<(Tick, u32)>>;
+
+/// Pages that are due, who is first first.
+pub(crate) type Waiting = BinaryHeap<Reverse<(Rank, u32)>>;
 
 /// A host: what it bears, what it bore, and who waits for it. Times are seconds since the start.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -21,7 +25,7 @@ pub(crate) struct Host {
     pub(crate) price: f64,
     /// Pages that are due. Derived.
     #[serde(skip)]
-    pub(crate) waiting: DueHeap,
+    pub(crate) waiting: Waiting,
     /// Where it stands among hosts. Derived.
     #[serde(skip)]
     pub(crate) place: Place,
@@ -33,8 +37,8 @@ pub(crate) enum Place {
     /// Nobody waits, or all its leases are out.
     #[default]
     Nowhere,
-    /// It may be visited; its first page was due then.
-    Open(Tick),
+    /// It may be visited; its first page has this rank.
+    Open(Rank),
     /// It may be visited from a time on, given by its bits.
     Closed(u64),
 }

@@ -7,7 +7,8 @@
 //! * [`Scheduler`]: the operations, each written to the store before it is acknowledged;
 //! * [`Settings`], [`PageTerms`], [`HostLimits`], [`GroupRule`]: what is asked of it;
 //! * [`Outcome`], [`Lease`]: what goes to the crawler and comes back;
-//! * [`Explanation`], [`Status`]: what it says of a page, and of all;
+//! * [`Explanation`], [`Status`]: what it says of a page, and of all; [`Standing`], [`Forecast`], [`Overload`]: how fresh
+//!   copies are, will be, and could be;
 //! * [`Event`], [`Store`], [`State`]: what is kept, and what is rebuilt from it. [`checks`] is the suite that every store passes.
 //!
 //! What it promises, whatever is asked of it and in whichever order:
@@ -21,7 +22,8 @@
 //!
 //! The law says when a page is due: `weight x U(elapsed) >= price x cost` under what is believed of it
 //! ([`Posterior`](everfresh::policy::Posterior)). The price is found by [`Scheduler::replan`] over all live pages and
-//! moved in between by how late visits come. Pages that are due are visited in the order in which they became due.
+//! moved in between by how late visits come. Where not all that is due can be visited, promises (pins, group periods, maximum
+//! periods, the floor) come first, then what is worth most by now.
 //!
 //! ```
 //! use everfresh::{Period, Unit};
@@ -50,8 +52,10 @@ mod choose;
 mod error;
 mod event;
 mod explain;
+mod forecast;
 mod host;
 mod page;
+mod rank;
 pub mod record;
 mod replan;
 mod scheduler;
@@ -64,6 +68,7 @@ mod week;
 pub use error::{Error, Result};
 pub use event::{Event, Lease, LeaseId, Outcome};
 pub use explain::{Binding, Explanation, Status};
+pub use forecast::{Broken, Forecast, Freshness, Overload, Standing};
 pub use scheduler::Scheduler;
 pub use state::State;
 pub use store::{Memory, Store};

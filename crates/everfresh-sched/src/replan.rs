@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// From so many pages priors and habits are learnt at most.
 const LEARNT_FROM: usize = 8192;
 /// Of so many pages the price is found at most: what a sample of them misses by is steered away.
-const PRICED: usize = 65_536;
+pub(crate) const PRICED: usize = 65_536;
 /// So many pages of a host show whether it might be full.
 const FEW: usize = 32;
 /// How closely a demand must meet what there is.
@@ -27,9 +27,8 @@ impl State {
         let now = self.clock(now_s);
         let all: Vec<u32> = self.pages.slots().collect();
         self.learn(&all);
-        let asking = |slot: &u32| matches!(self.pages.trouble(*slot), Trouble::None | Trouble::Failing(_));
-        let live: Vec<u32> = all.par_iter().copied().filter(asking).collect();
-        let round = sum(&live, |slot| self.pages.rare(*slot).cost);
+        let live: Vec<u32> = all.par_iter().copied().filter(|slot| self.is_live(*slot)).collect();
+        let round = self.round(&live);
         if round > 0.0 {
             self.round_s = round / self.settings.budget_per_s;
             self.price_hosts(&live);
@@ -37,6 +36,16 @@ impl State {
         }
         self.replanned_s = now;
         self.set_dues(&all);
+    }
+
+    /// Is there something at the source, as far as is known?
+    pub(crate) fn is_live(&self, slot: u32) -> bool {
+        matches!(self.pages.trouble(slot), Trouble::None | Trouble::Failing(_))
+    }
+
+    /// What visiting all of these once costs.
+    pub(crate) fn round(&self, live: &[u32]) -> f64 {
+        sum(live, |slot| self.pages.rare(*slot).cost)
     }
 
     fn learn(&mut self, all: &[u32]) {
@@ -55,59 +64,70 @@ impl State {
     }
 
     /// The price at which these pages spend a budget per second, given the prices of their hosts.
-    pub(crate) fn price_for(&self, live: &[u32], budget_per_s: f64) -> f64 {
-        let sample: Vec<Asking> = strided(live, PRICED).map(|slot| self.asking(slot)).collect();
+    fn price_for(&self, live: &[u32], budget_per_s: f64) -> f64 {
+        let host_price = |host: u32| self.hosts.get(&host).map_or(0.0, |host| host.price);
+        let sample: Vec<Asking> = strided(live, PRICED).map(|slot| self.asking(slot, host_price)).collect();
         let scale = live.len() as f64 / sample.len() as f64;
-        let demand = |price: f64| scale * sum(&sample, |page| page.cost / self.gap_s(page, price));
+        let floor_s = self.floor_s();
+        let demand = |price: f64| scale * sum(&sample, |page| page.cost / self.gap_s(page, price, floor_s));
         meeting(budget_per_s, self.price, demand)
     }
 
     /// What a page's demand depends on beside the price.
-    pub(crate) fn asking(&self, slot: u32) -> Asking {
+    pub(crate) fn asking(&self, slot: u32, host_price: impl Fn(u32) -> f64) -> Asking {
         let host = self.pages.get(slot).host;
-        let host_price = self.hosts.get(&host).map_or(0.0, |host| host.price);
-        Asking { slot, cost: self.pages.rare(slot).cost, host_price, wait_s: self.limits(host).week().mean_wait_s() }
+        let wait_s = self.limits(host).week().mean_wait_s();
+        Asking { slot, cost: self.pages.rare(slot).cost, host_price: host_price(host), wait_s }
     }
 
     /// The time between two visits at a price: the period, and the wait for an hour of its host.
-    pub(crate) fn gap_s(&self, page: &Asking, price: f64) -> f64 {
-        self.period_at(page.slot, price, page.host_price).0 + page.wait_s
+    pub(crate) fn gap_s(&self, page: &Asking, price: f64, floor_s: f64) -> f64 {
+        self.period_under(page.slot, price, page.host_price, floor_s).0 + page.wait_s
     }
 
     /// Gives every host whose pages ask for more than it bears a price of its own, which does not depend on that of others.
     fn price_hosts(&mut self, live: &[u32]) {
+        let full = self.full_hosts(live, self.price, self.floor_s());
         self.hosts.values_mut().for_each(|host| host.price = 0.0);
+        for host in full {
+            self.hosts.entry(host.id).or_default().price = host.price;
+        }
+    }
+
+    /// The hosts whose pages would ask for more than they bear if the price were about this, or even a quarter of it.
+    pub(crate) fn full_hosts(&self, live: &[u32], price: f64, floor_s: f64) -> Vec<FullHost> {
         let has_gap = |limits: &HostLimits| limits.gap().seconds() > 0.0;
         let any = self.hosts.values().any(|host| host.limits.as_ref().is_some_and(has_gap));
         if !any && !has_gap(&self.settings.limits) {
-            return;
+            return Vec::new();
         }
         // Sorted, hosts are looked up once each, and in their order.
         let mut by_host: Vec<(u32, u32)> = live.par_iter().map(|slot| (self.pages.get(*slot).host, *slot)).collect();
         by_host.par_sort_unstable();
         let hosts: Vec<&[(u32, u32)]> = by_host.chunk_by(|(host, _), (other, _)| host == other).collect();
-        let prices: Vec<(u32, f64)> = hosts.par_iter().filter_map(|pages| self.price_of_host(pages)).collect();
-        for (host, price) in prices {
-            self.hosts.entry(host).or_default().price = price;
-        }
+        hosts.par_iter().filter_map(|pages| self.full_host(pages, price, floor_s)).collect()
     }
 
-    /// A host and the price at which its pages ask for what it bears, if they might ask for more.
-    fn price_of_host(&self, pages: &[(u32, u32)]) -> Option<(u32, f64)> {
+    /// A host, if its pages might ask for more than it bears.
+    fn full_host(&self, pages: &[(u32, u32)], price: f64, floor_s: f64) -> Option<FullHost> {
         let id = pages.first()?.0;
         let limits = self.limits(id);
-        let bears = HOST_LOAD * limits.week().open_share() / limits.gap().seconds();
+        let bears_per_s = limits.week().open_share() / limits.gap().seconds();
         let wait_s = limits.week().mean_wait_s();
-        let gap_s = |slot: u32, price: f64| self.period_at(slot, price, 0.0).0 + wait_s;
+        let gap_s = |slot: u32, price: f64| self.period_under(slot, price, 0.0, floor_s).0 + wait_s;
         let demand_of = |most: usize, price: f64| {
             let step = pages.len().div_ceil(most);
             let asked: f64 = pages.iter().step_by(step).map(|(_, slot)| 1.0 / gap_s(*slot, price)).sum();
             asked * pages.len() as f64 / pages.len().div_ceil(step) as f64
         };
         // A host that bears what is asked at a quarter of the price will hardly be full; for most that shows in a few pages.
-        let low = self.price / 4.0;
+        let (low, bears) = (price / 4.0, HOST_LOAD * bears_per_s);
         let may_be_full = demand_of(FEW, low) > bears / 4.0 && demand_of(PRICED, low) > bears;
-        may_be_full.then(|| (id, meeting(bears, self.price, |price| demand_of(PRICED, price))))
+        may_be_full.then(|| {
+            let promised_per_s = demand_of(PRICED, HIGHEST);
+            let price = meeting(bears, price, |price| demand_of(PRICED, price));
+            FullHost { id, price, promised_per_s, bears_per_s }
+        })
     }
 
     /// Sets when each page is due that does not wait for another reason, and all queues anew.
@@ -152,8 +172,19 @@ pub(crate) struct Asking {
     pub(crate) wait_s: f64,
 }
 
+/// A host whose pages ask for more than it bears.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FullHost {
+    pub(crate) id: u32,
+    /// At which they ask for just that.
+    pub(crate) price: f64,
+    /// What they ask for at any price: it was promised.
+    pub(crate) promised_per_s: f64,
+    pub(crate) bears_per_s: f64,
+}
+
 /// Sums are made in pieces of so many, so that they do not depend on the number of threads.
-const PIECE: usize = 4096;
+pub(crate) const PIECE: usize = 4096;
 
 /// A sum over many, the same whatever the number of threads.
 pub(crate) fn sum<T: Sync>(of: &[T], value: impl Fn(&T) -> f64 + Sync) -> f64 {
@@ -162,7 +193,7 @@ pub(crate) fn sum<T: Sync>(of: &[T], value: impl Fn(&T) -> f64 + Sync) -> f64 {
 }
 
 /// Every so many-th, so that at most `most` are left.
-fn strided(slots: &[u32], most: usize) -> impl Iterator<Item = u32> {
+pub(crate) fn strided(slots: &[u32], most: usize) -> impl Iterator<Item = u32> {
     slots.iter().copied().step_by(slots.len().div_ceil(most).max(1))
 }
 
@@ -171,7 +202,7 @@ fn strided(slots: &[u32], most: usize) -> impl Iterator<Item = u32> {
 /// Demands go about as the inverse root of the price: straight lines in logarithms, on which false position (with Illinois'
 /// halving, and bisection where that stalls) needs few steps. Where the demand stays above the supply at any price, or
 /// below it, the price is the highest or lowest that was tried.
-fn meeting(supply: f64, guess: f64, demand: impl Fn(f64) -> f64) -> f64 {
+pub(crate) fn meeting(supply: f64, guess: f64, demand: impl Fn(f64) -> f64) -> f64 {
     let most = HIGHEST.ln();
     let excess = |log: f64| (demand(log.exp()) / supply).ln();
     let start = guess.ln().clamp(-most, most);
@@ -214,7 +245,7 @@ fn within(mut a: (f64, f64), mut b: (f64, f64), function: impl Fn(f64) -> f64) -
 }
 
 /// Prices between the inverse of this and this are tried.
-const HIGHEST: f64 = 1e40;
+pub(crate) const HIGHEST: f64 = 1e40;
 
 #[cfg(test)]
 mod tests {

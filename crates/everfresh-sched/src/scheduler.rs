@@ -1,6 +1,7 @@
 use crate::error::{Error, Result};
 use crate::event::{Event, Lease, LeaseId, Outcome};
 use crate::explain::{Explanation, Status};
+use crate::forecast::{Forecast, Overload, Standing};
 use crate::state::State;
 use crate::store::Store;
 use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
@@ -230,5 +231,27 @@ impl<S: Store> Scheduler<S> {
     /// however many pages there are, and hosts are not counted.
     pub fn resident_bytes(&self) -> usize {
         self.state.pages.resident_bytes() + self.state.queues.resident_bytes()
+    }
+    /// How fresh the copies are believed to be now: all, by group, and the hosts with the most weight that is stale.
+    ///
+    /// Of more than a million pages every n-th is looked at; the answer says how many.
+    pub fn standing(&mut self, now_s: f64, hosts: usize) -> Standing {
+        self.state.standing(now_s, hosts)
+    }
+
+    /// What can be expected in the long run with so many times the budget: 1 if nothing changes; positive and finite.
+    ///
+    /// It takes about as long as a plan and changes nothing.
+    pub fn forecast(&self, budget_factor: f64) -> Result<Forecast> {
+        if budget_factor > 0.0 && budget_factor.is_finite() {
+            return Ok(self.state.forecast(budget_factor));
+        }
+        let (what, bound, value) = ("factor of the budget", "positive and finite", budget_factor);
+        Err(everfresh::Error::OutOfBounds { what, bound, value }.into())
+    }
+
+    /// What it costs now that not all that is due is visited.
+    pub fn overload(&mut self, now_s: f64) -> Overload {
+        self.state.overload(now_s)
     }
 }

@@ -236,6 +236,8 @@ impl State {
             Event::Ruled { now_s, group, rule } => {
                 self.clock(now_s);
                 self.groups.insert(group.0, rule);
+                // What pages of the group are worth, and what was promised them, is something else now.
+                self.enqueue_all();
             }
             Event::Leased { now_s, lease, page } => self.give_out(now_s, lease, page)?,
             Event::Completed { now_s, lease, outcome } => self.complete(now_s, lease, outcome),
@@ -261,10 +263,7 @@ impl State {
         let now = self.clock(now_s);
         self.bucket = self.bucket.with_terms(settings.budget_per_s, settings.burst, now);
         self.settings = settings;
-        let hosts: Vec<u32> = self.hosts.keys().copied().collect();
-        for host in hosts {
-            self.settle(host);
-        }
+        self.enqueue_all();
     }
 
     fn add(&mut self, now_s: f64, id: PageId, terms: &PageTerms) {
@@ -503,6 +502,11 @@ impl State {
 
     /// The same, if the host has this price.
     pub(crate) fn period_at(&self, slot: u32, price: f64, host: f64) -> (f64, Why) {
+        self.period_under(slot, price, host, self.floor_s())
+    }
+
+    /// The same, if the floor leaves every page so much time.
+    pub(crate) fn period_under(&self, slot: u32, price: f64, host: f64, floor: f64) -> (f64, Why) {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
         if let Some(pin) = rare.pin_s {
             return (pin.max(LEAST_PERIOD_S), Why::Pin);
@@ -517,7 +521,6 @@ impl State {
         } else {
             f64::INFINITY
         };
-        let floor = self.floor_s();
         let (most, binding) = if rare.max_s <= floor { (rare.max_s, Why::MaxPeriod) } else { (floor, Why::Floor) };
         let (period, why) = if wanted > most { (most, binding) } else { (wanted, why) };
         let least = rare.min_s.max(LEAST_PERIOD_S);

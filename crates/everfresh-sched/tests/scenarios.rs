@@ -58,6 +58,18 @@ fn changed_by_turns(now_s: f64, lease: &Lease) -> Outcome {
     Outcome::Unchanged
 }
 
+/// Sources that change every so many hours, each at its own time.
+fn changing_every(hours: f64) -> impl FnMut(f64, &Lease) -> Outcome {
+    let mut seen: BTreeMap<u64, f64> = BTreeMap::new();
+    move |now_s, lease| {
+        let version = (now_s / HOUR / hours + lease.page.0 as f64 * 0.618).floor();
+        match seen.insert(lease.page.0, version) {
+            Some(before) if before == version => Outcome::Unchanged,
+            _ => Outcome::Changed { divergence: 1.0, last_change: None },
+        }
+    }
+}
+
 #[test]
 fn a_page_takes_at_most_64_bytes_beyond_its_key() {
     // Just before and just after the index doubles, and between.
@@ -359,4 +371,83 @@ fn a_plan_does_not_depend_on_the_number_of_threads() {
     let (one, three) = (planned(1), planned(3));
     assert!(one.state() == three.state());
     assert!(one.state() != scheduler.state());
+}
+
+/// A day and a half of nothing, for pages that are worth little and some that are worth much: who is visited first afterwards?
+#[test]
+fn after_a_pause_what_is_worth_most_comes_first_and_promises_before_all() {
+    let mut scheduler = open(per_day(2400.0).with_burst(1.0).unwrap());
+    for id in 0..1000u32 {
+        let terms = PageTerms::new(HostId(id % 5)).with_weight(if id % 50 == 0 { 400.0 } else { 1.0 }).unwrap();
+        let terms = if id % 100 == 1 { terms.pinned(seconds(6.0 * HOUR)).unwrap() } else { terms };
+        scheduler.add(0.0, PageId(id.into()), terms).unwrap();
+    }
+    let mut answer = changing_every(12.0);
+    let before = drive(&mut scheduler, (0.0, 30.0 * DAY), DAY, &mut answer);
+    let relaxed = scheduler.overload(30.0 * DAY);
+    // Nobody came for a day and a half.
+    let back_s = 31.5 * DAY;
+    let backlog = scheduler.status(back_s).backlog;
+    let overload = scheduler.overload(back_s);
+    assert!(backlog > 200 && overload.backlog == backlog && overload.promised >= 10, "{overload:?}");
+    assert!(overload.freshness_lost > 0.3 && relaxed.freshness_lost < 0.02, "{overload:?} {relaxed:?}");
+    assert!((overload.clears_s / (backlog as f64 * 36.0) - 1.0).abs() < 1e-9, "{overload:?}");
+    let visits = drive(&mut scheduler, (back_s, back_s + 36.0 * 60.0), DAY, &mut answer);
+    let order: Vec<u64> = visits.iter().map(|(_, lease)| lease.page.0).collect();
+    assert!(order.len() >= 40, "{}", order.len());
+    let place = |is: fn(u64) -> bool| order.iter().take(45).filter(|id| is(**id)).count();
+    // The ten that were promised, and the twenty that are worth most, are among the first.
+    assert_eq!((place(|id| id % 100 == 1), place(|id| id % 50 == 0)), (10, 20), "{order:?}");
+    // Nor do they wait behind the rest of the backlog for their next visits.
+    let later = drive(&mut scheduler, (back_s + 36.0 * 60.0, back_s + 3.0 * HOUR), DAY, &mut answer);
+    let heavy = |visits: &[(f64, Lease)]| visits.iter().filter(|(_, lease)| lease.page.0 % 50 == 0).count() as f64;
+    let usual = heavy(&before) / (30.0 * 24.0);
+    assert!(heavy(&later) / 2.4 > 0.8 * usual, "{} an hour, {usual} before", heavy(&later) / 2.4);
+    assert!(order[..12].iter().filter(|id| **id % 100 == 1).count() >= 8, "{order:?}");
+}
+
+/// Twice as much is pinned as the budget can do, at periods of an hour and of a day: all are late by about the same factor.
+#[test]
+fn promises_that_cannot_be_kept_are_late_by_the_same_factor() {
+    let mut scheduler = open(per_day(480.0));
+    for id in 0..500u32 {
+        let hours = if id < 20 { 1.0 } else { 24.0 };
+        let terms = PageTerms::new(HostId(0)).pinned(seconds(hours * HOUR)).unwrap();
+        scheduler.add(0.0, PageId(id.into()), terms).unwrap();
+    }
+    drive(&mut scheduler, (0.0, 20.0 * DAY), DAY, unchanged);
+    let broken = scheduler.forecast(1.0).unwrap().broken;
+    assert!(broken.len() == 1 && broken[0].host.is_none() && (broken[0].late() - 2.0).abs() < 1e-6, "{broken:?}");
+    assert_eq!(scheduler.forecast(2.1).unwrap().broken, []);
+    let visits = drive(&mut scheduler, (20.0 * DAY, 60.0 * DAY), DAY, unchanged);
+    let short = visits.iter().filter(|(_, lease)| lease.page.0 < 20).count() as f64 / (40.0 * 480.0);
+    assert!((short - 0.5).abs() < 0.07, "{short} of the visits");
+    assert!((visits.len() as f64 / (40.0 * 480.0) - 1.0).abs() < 0.01, "{}", visits.len());
+    let overload = scheduler.overload(60.0 * DAY);
+    assert!((1.7..3.0).contains(&overload.latest) && overload.promised == overload.backlog, "{overload:?}");
+}
+
+#[test]
+fn forecasts_name_the_hosts_that_cannot_keep_promises() {
+    let mut scheduler = open(per_day(10_000.0));
+    // 12 visits an hour; 40 pages that must be seen every two hours, and some that need not.
+    scheduler.limit(0.0, HostId(7), HostLimits::NONE.with_visits(12, seconds(HOUR)).unwrap()).unwrap();
+    for id in 0..300u64 {
+        let terms = PageTerms::new(HostId(if id < 60 { 7 } else { 1 }));
+        let most = if id < 40 { seconds(2.0 * HOUR) } else { Period::NEVER };
+        scheduler.add(0.0, PageId(id), terms.with_periods(Period::ZERO, most).unwrap()).unwrap();
+    }
+    drive(&mut scheduler, (0.0, 10.0 * DAY), DAY, changing_every(30.0));
+    let forecast = scheduler.forecast(1.0).unwrap();
+    assert_eq!((forecast.full_hosts, forecast.broken.len(), forecast.sample), (1, 1, 300), "{forecast:?}");
+    let broken = forecast.broken[0];
+    assert_eq!(broken.host, Some(HostId(7)));
+    // 20 an hour were promised, and a visit in 14.4 hours (300 pages with 5 % of the budget) to each of the rest.
+    let promised = 20.0 + 20.0 / 14.4;
+    assert!((broken.promised_per_s * HOUR / promised - 1.0).abs() < 1e-6, "{broken:?}");
+    assert!((broken.late() / (promised / 12.0) - 1.0).abs() < 1e-6, "{broken:?}");
+    let standing = scheduler.standing(10.0 * DAY, 1);
+    assert_eq!((standing.groups.len(), standing.hosts.len(), standing.sample), (1, 1, 300));
+    assert_eq!(standing.hosts[0].0, HostId(7));
+    assert!(standing.hosts[0].1.freshness < standing.all.freshness, "{standing:?}");
 }

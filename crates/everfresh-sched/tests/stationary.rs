@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use everfresh::{Page, Period, Plan, Price, Rate, Terms, Unit};
-use everfresh_sched::{HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Settings};
+use everfresh_sched::{Forecast, HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Settings};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -55,6 +55,9 @@ impl Source {
 struct Run {
     freshness: f64,
     spent: f64,
+    /// The mean of what the scheduler believed of the freshness at each plan.
+    believed: f64,
+    scheduler: Scheduler<Memory>,
 }
 
 /// Drives a scheduler by its own wake-ups.
@@ -65,11 +68,13 @@ fn run(sources: &mut [Source], settings: Settings, (warmup_s, end_s): (f64, f64)
         scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0)).with_weight(source.weight).unwrap()).unwrap();
     }
     let (mut now_s, mut replan_at_s, mut spent, mut warm) = (0.0, 0.0, 0u32, false);
+    let mut believed = Vec::new();
     while now_s < end_s {
         if now_s >= replan_at_s {
             scheduler.replan(now_s).unwrap();
             scheduler.compact().unwrap();
             replan_at_s = now_s + replan_s;
+            believed.extend(warm.then(|| scheduler.standing(now_s, 0).all.freshness));
         }
         if now_s >= warmup_s && !warm {
             for source in sources.iter_mut() {
@@ -91,7 +96,8 @@ fn run(sources: &mut [Source], settings: Settings, (warmup_s, end_s): (f64, f64)
         source.live(now_s, &mut rng);
     }
     let fresh: f64 = sources.iter().map(|source| source.weight * source.fresh_by(now_s)).sum();
-    Run { freshness: fresh / weight / (now_s - warmup_s), spent: f64::from(spent) / (now_s - warmup_s) }
+    let (freshness, spent) = (fresh / weight / (now_s - warmup_s), f64::from(spent) / (now_s - warmup_s));
+    Run { freshness, spent, believed: believed.iter().sum::<f64>() / believed.len() as f64, scheduler }
 }
 
 fn sources(number: usize, rng: &mut Xoshiro256PlusPlus) -> Vec<Source> {
@@ -124,6 +130,19 @@ fn freshness_is_what_the_plan_foretells() {
     println!("freshness {} of {foretold} foretold, {} visits a day", run.freshness, run.spent * DAY);
     assert!((run.freshness / foretold - 1.0).abs() < 0.01, "{} {foretold}", run.freshness);
     assert!((run.spent * DAY / budget - 1.0).abs() < 0.001, "{}", run.spent * DAY);
+    println!("believed {}", run.believed);
+    assert!((run.believed / run.freshness - 1.0).abs() < 0.02, "{} {}", run.believed, run.freshness);
+    for factor in [0.5, 1.0, 2.0] {
+        let Forecast { all, spending_per_s, broken, .. } = run.scheduler.forecast(factor).unwrap();
+        let plan = Plan::new(&pages, Terms::new(Price::for_budget(factor * budget, Unit::Day).unwrap())).unwrap();
+        let (freshness, age_s) = (plan.totals().freshness, plan.totals().age.seconds());
+        println!("{factor}: {} of {freshness}, age {} of {age_s}", all.freshness, all.age_s);
+        assert!((all.freshness / freshness - 1.0).abs() < 0.02, "{} {freshness}", all.freshness);
+        // The plan gives pages up where the scheduler keeps a floor.
+        assert!(age_s.is_infinite() || (all.age_s / age_s - 1.0).abs() < 0.1, "{} {age_s}", all.age_s);
+        assert!((spending_per_s * DAY / budget / factor - 1.0).abs() < 1e-3 && broken.is_empty(), "{spending_per_s}");
+    }
+    assert!(run.scheduler.forecast(0.0).is_err() && run.scheduler.forecast(f64::NAN).is_err());
 }
 
 #[test]

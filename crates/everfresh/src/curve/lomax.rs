@@ -70,6 +70,22 @@ impl Lomax {
         Period::raw(self.beta)
     }
 
+    /// Mean age of a page visited every `period`: the mean over the period of the area under the curve; infinite if never visited.
+    ///
+    /// ```
+    /// use everfresh::{Period, Unit};
+    /// use everfresh::curve::Lomax;
+    /// // CGM99 Table 3, uniform allocation with delta² = 1 and r = 1.
+    /// let curve = Lomax::with_mean_rate(1.0, "1/day".parse()?)?;
+    /// let age = curve.mean_age(Period::of(1.0, Unit::Day)?);
+    /// assert!((age.days() - 0.113_705_638_88).abs() < 1e-10);
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
+    pub fn mean_age(&self, period: Period) -> Period {
+        let seconds = period.seconds();
+        Period::raw(if seconds.is_finite() { seconds * self.age_in_periods(period) } else { seconds })
+    }
+
     /// Mean age in periods of a page visited every `period`: the mean of the area under the curve, over the period.
     ///
     /// `α L³ exp[-2L, -L, 0, -αL] / (1-e^-L)²` with `L = ln(1 + I/β)` (CGM99 Table 3, without its singularities). From 0 to

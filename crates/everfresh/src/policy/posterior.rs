@@ -182,7 +182,7 @@ impl Posterior {
     }
 
     /// The curve that is believed in: that of the rate, as steady as pages were found to be.
-    fn curve(&self, about: &About, memory: &Watched) -> Result<Lomax> {
+    pub fn curve(&self, about: &About, memory: &Watched) -> Result<Lomax> {
         let posterior = self.belief(about, memory);
         unsteady(posterior.alpha(), posterior.beta(), STEADINESSES[self.chosen.1])
     }

@@ -1,0 +1,277 @@
+//! How fresh the copies are now, what can be expected, what overload costs, and which promises cannot be kept.
+//!
+//! All of it under what is believed of every page: with `D` its curve and t the time since it was seen, a copy is fresh with
+//! probability `1 - D(t)` and its expected age is the area under D up to t; visited every I, these are
+//! averaged over I (CGM03 section 3). A page that was never copied is not fresh. Pages that are gone count for nothing.
+
+use crate::choose::counts_by;
+use crate::rank::PROMISED;
+use crate::replan::{Asking, FullHost, HIGHEST, PIECE, PRICED, meeting, strided, sum};
+use crate::state::State;
+use crate::terms::{GroupId, HostId};
+use crate::tick::Tick;
+use everfresh::curve::DivergenceCurve;
+use everfresh::{Period, Unit};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap};
+
+/// Of more pages than this a sample is taken: every n-th.
+const SAMPLED: usize = 1 << 20;
+
+/// Freshness and age, averaged by weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Freshness {
+    /// Pages that count; of a sample, as many as it stands for.
+    pub pages: f64,
+    /// The sum of their weights.
+    pub weight: f64,
+    /// The expected share of weight whose copies are fresh: 0 to 1.
+    pub freshness: f64,
+    /// The mean of the time since the first change that a copy misses, in seconds.
+    pub age_s: f64,
+}
+
+impl Freshness {
+    /// Adds pages of a weight that are fresh with a probability.
+    fn add(&mut self, other: Freshness) {
+        let weight = self.weight + other.weight;
+        let share = if weight > 0.0 { other.weight / weight } else { 0.0 };
+        self.freshness += share * (other.freshness - self.freshness);
+        if share > 0.0 {
+            self.age_s =
+                if other.age_s.is_finite() { self.age_s + share * (other.age_s - self.age_s) } else { f64::INFINITY };
+        }
+        (self.pages, self.weight) = (self.pages + other.pages, weight);
+    }
+
+    /// The weight that is expected to be stale.
+    pub fn stale_weight(&self) -> f64 {
+        self.weight * (1.0 - self.freshness)
+    }
+
+    fn scaled(self, scale: f64) -> Freshness {
+        Freshness { pages: self.pages * scale, weight: self.weight * scale, ..self }
+    }
+}
+
+/// How fresh the copies are believed to be at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// All pages together.
+    pub all: Freshness,
+    /// By group.
+    pub groups: Vec<(GroupId, Freshness)>,
+    /// The hosts with the most weight that is stale, most first.
+    pub hosts: Vec<(HostId, Freshness)>,
+    /// How many pages were looked at.
+    pub sample: usize,
+}
+
+/// What can be expected in the long run if sources go on as they do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// The budget, per second.
+    pub budget_per_s: f64,
+    /// What is spent of it: less where hosts and minimum periods leave nothing to spend it on.
+    pub spending_per_s: f64,
+    /// The price of a visit.
+    pub price: f64,
+    /// What the copies will be on average.
+    pub all: Freshness,
+    /// Hosts whose pages are worth more visits than they bear.
+    pub full_hosts: usize,
+    /// Promises that cannot be kept, worst first, at most 20. None: all can be.
+    pub broken: Vec<Broken>,
+    /// How many pages were looked at.
+    pub sample: usize,
+}
+
+/// Visits that were promised (pins, group periods, maximum periods, the floor), and that there is no room for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Broken {
+    /// The host that does not bear them; none: the budget does not.
+    pub host: Option<HostId>,
+    /// What was promised, in visits (of a budget: their cost) per second.
+    pub promised_per_s: f64,
+    /// What there is.
+    pub available_per_s: f64,
+}
+
+impl Broken {
+    /// By which factor periods will be longer than promised.
+    pub fn late(&self) -> f64 {
+        self.promised_per_s / self.available_per_s
+    }
+}
+
+/// What it costs that not all that is due is visited.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Overload {
+    /// Pages that are due.
+    pub backlog: usize,
+    /// What visiting them costs.
+    pub cost: f64,
+    /// In which time the budget would visit them, if nothing else became due, in seconds.
+    pub clears_s: f64,
+    /// How many of them were promised a visit by now.
+    pub promised: usize,
+    /// The greatest ratio of the time since a visit to that promised; 1 or less: all promises are kept.
+    pub latest: f64,
+    /// Weight that is expected to be stale and would not be, had everything been visited when it was due.
+    pub stale_weight: f64,
+    /// The same as a share of all weight: what overload takes from the freshness now, and each day while it lasts.
+    pub freshness_lost: f64,
+}
+
+/// Sums by group and by host.
+#[derive(Default)]
+struct Sums {
+    groups: BTreeMap<u16, Freshness>,
+    hosts: BTreeMap<u32, Freshness>,
+}
+
+fn seconds(seconds: f64) -> Period {
+    Period::of(seconds.max(0.0), Unit::Second).unwrap_or(Period::NEVER)
+}
+
+impl State {
+    fn live_slots(&self) -> Vec<u32> {
+        self.pages.slots().filter(|slot| self.is_live(*slot)).collect()
+    }
+
+    /// The probability that a copy of this page, so long after a visit, differs, and its expected age.
+    fn staleness(&self, slot: u32, elapsed: Period) -> (f64, f64) {
+        let curve = self.policy.curve(&self.about(slot), &self.memory(slot));
+        curve.map_or((1.0, elapsed.seconds()), |curve| (curve.divergence(elapsed), curve.area(elapsed)))
+    }
+
+    fn freshness_now(&self, slot: u32, now: f64) -> Freshness {
+        let (page, elapsed) = (self.pages.get(slot), self.elapsed(slot, now));
+        let (stale, age_s) = if page.is_copied() { self.staleness(slot, elapsed) } else { (1.0, elapsed.seconds()) };
+        Freshness { pages: 1.0, weight: f64::from(page.weight), freshness: 1.0 - stale, age_s }
+    }
+
+    pub(crate) fn standing(&mut self, now_s: f64, hosts: usize) -> Standing {
+        let now = self.clock(now_s);
+        let live = self.live_slots();
+        let sample: Vec<u32> = strided(&live, SAMPLED).collect();
+        let scale = live.len() as f64 / sample.len().max(1) as f64;
+        let piece = |slots: &[u32]| {
+            let mut sums = Sums::default();
+            for slot in slots {
+                let (page, one) = (self.pages.get(*slot), self.freshness_now(*slot, now));
+                sums.groups.entry(page.group).or_default().add(one);
+                sums.hosts.entry(page.host).or_default().add(one);
+            }
+            sums
+        };
+        let pieces: Vec<Sums> = sample.par_chunks(16 * PIECE).map(piece).collect();
+        let mut total = Sums::default();
+        for piece in pieces {
+            piece.groups.into_iter().for_each(|(group, sum)| total.groups.entry(group).or_default().add(sum));
+            piece.hosts.into_iter().for_each(|(host, sum)| total.hosts.entry(host).or_default().add(sum));
+        }
+        let mut all = Freshness::default();
+        total.groups.values().for_each(|group| all.add(*group));
+        let groups = total.groups.into_iter().map(|(group, sum)| (GroupId(group), sum.scaled(scale))).collect();
+        let mut by_loss: Vec<(HostId, Freshness)> =
+            total.hosts.into_iter().map(|(host, sum)| (HostId(host), sum.scaled(scale))).collect();
+        by_loss.sort_by(|(_, a), (_, b)| b.stale_weight().total_cmp(&a.stale_weight()));
+        by_loss.truncate(hosts);
+        Standing { all: all.scaled(scale), groups, hosts: by_loss, sample: sample.len() }
+    }
+
+    pub(crate) fn forecast(&self, factor: f64) -> Forecast {
+        let live = self.live_slots();
+        let budget_per_s = self.settings.budget_per_s * factor;
+        let floor_s = self.round(&live) / budget_per_s / self.settings.floor_share;
+        // Periods go about as the root of the price.
+        let guess = self.price / (factor * factor);
+        let full = self.full_hosts(&live, guess, floor_s);
+        let by_host: HashMap<u32, FullHost> = full.iter().map(|host| (host.id, *host)).collect();
+        let host_price = |host: u32| by_host.get(&host).map_or(0.0, |host| host.price);
+        let asking = |most: usize| -> Vec<Asking> {
+            strided(&live, most).collect::<Vec<u32>>().par_iter().map(|slot| self.asking(*slot, host_price)).collect()
+        };
+        let priced = asking(PRICED);
+        let scale = live.len() as f64 / priced.len().max(1) as f64;
+        let demand = |price: f64| scale * sum(&priced, |page| page.cost / self.gap_s(page, price, floor_s));
+        let price = if live.is_empty() { self.price } else { meeting(budget_per_s, guess, demand) };
+        let promised_per_s = demand(HIGHEST);
+        let whole = Broken { host: None, promised_per_s, available_per_s: budget_per_s };
+        let of_host = |host: &FullHost| Broken {
+            host: Some(HostId(host.id)),
+            promised_per_s: host.promised_per_s,
+            available_per_s: host.bears_per_s,
+        };
+        let mut broken: Vec<Broken> = full.iter().map(of_host).chain([whole]).filter(|one| one.late() > 1.0).collect();
+        broken.sort_by(|a, b| b.late().total_cmp(&a.late()));
+        broken.truncate(20);
+        let late_at = |host: u32| by_host.get(&host).map_or(1.0, |host| host.promised_per_s / host.bears_per_s);
+        let gap_s = |page: &Asking| {
+            let host = self.pages.get(page.slot).host;
+            self.gap_s(page, price, floor_s) * whole.late().max(late_at(host)).max(1.0)
+        };
+        let sample = asking(SAMPLED);
+        let scale = live.len() as f64 / sample.len().max(1) as f64;
+        let all = self.freshness_at(&sample, gap_s).scaled(scale);
+        let spending_per_s = scale * sum(&sample, |page| page.cost / gap_s(page));
+        Forecast { budget_per_s, spending_per_s, price, all, full_hosts: full.len(), broken, sample: sample.len() }
+    }
+
+    /// What pages are on average that are visited every so often.
+    fn freshness_at(&self, pages: &[Asking], gap_s: impl Fn(&Asking) -> f64 + Sync) -> Freshness {
+        let one = |page: &Asking| {
+            let (gap, slot) = (seconds(gap_s(page)), page.slot);
+            let weight = f64::from(self.pages.get(slot).weight);
+            let nothing = Freshness { pages: 1.0, weight, freshness: 0.0, age_s: gap.seconds() };
+            self.policy.curve(&self.about(slot), &self.memory(slot)).map_or(nothing, |curve| Freshness {
+                freshness: curve.mean_freshness(gap),
+                age_s: curve.mean_age(gap).seconds(),
+                ..nothing
+            })
+        };
+        let piece = |pages: &[Asking]| {
+            let mut sum = Freshness::default();
+            for page in pages {
+                sum.add(one(page));
+            }
+            sum
+        };
+        let pieces: Vec<Freshness> = pages.par_chunks(PIECE).map(piece).collect();
+        let mut all = Freshness::default();
+        for piece in pieces {
+            all.add(piece);
+        }
+        all
+    }
+
+    pub(crate) fn overload(&mut self, now_s: f64) -> Overload {
+        let now = self.clock(now_s);
+        let (tick, all) = (Tick::floor(now), self.live_slots());
+        let due: Vec<u32> = all.iter().copied().filter(|slot| counts_by(self.pages.get(*slot), tick)).collect();
+        let weight = sum(&all, |slot| f64::from(self.pages.get(*slot).weight));
+        let stale_weight = sum(&due, |slot| self.lost_by_waiting(*slot, now));
+        let late = |slot: &u32| self.elapsed(*slot, now).seconds() / self.promised_s(*slot);
+        let promised = due.iter().filter(|slot| self.rank(**slot, tick).0.level.0 >= PROMISED).count();
+        let cost = self.round(&due);
+        Overload {
+            backlog: due.len(),
+            cost,
+            clears_s: cost / self.settings.budget_per_s,
+            promised,
+            latest: due.iter().map(late).fold(0.0, f64::max),
+            stale_weight,
+            freshness_lost: if weight > 0.0 { stale_weight / weight } else { 0.0 },
+        }
+    }
+
+    /// The weight of a page that is due, times by how much likelier it is stale than if it had been visited whenever it was due.
+    fn lost_by_waiting(&self, slot: u32, now: f64) -> f64 {
+        let (page, elapsed) = (self.pages.get(slot), self.elapsed(slot, now));
+        let period = self.period_s(slot, self.steered_price()).0;
+        let on_time = seconds(((now - page.due.seconds()) % period).min(elapsed.seconds()));
+        let stale = if page.is_copied() { self.staleness(slot, elapsed).0 } else { 1.0 };
+        f64::from(page.weight) * (stale - self.staleness(slot, on_time).0)
+    }
+}

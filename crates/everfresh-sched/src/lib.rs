@@ -64,6 +64,7 @@ mod store;
 mod terms;
 mod tick;
 mod week;
+mod zone;
 
 pub use error::{Error, Result};
 pub use event::{Event, Lease, LeaseId, Outcome};
@@ -74,3 +75,4 @@ pub use state::State;
 pub use store::{Memory, Store};
 pub use terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
 pub use week::Week;
+pub use zone::Zone;

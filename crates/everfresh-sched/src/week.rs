@@ -1,15 +1,16 @@
+use crate::zone::Zone;
 use everfresh::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// The hours of a week in which visits may begin ("only at night"; the synchronization points of CGM03 section 4, made weekly).
 ///
-/// Times are seconds since 1970-01-01 UTC, so that a scheduler with such limits must be told that time. A zone is its distance from
-/// UTC; whoever has summer time sets the limits anew twice a year.
+/// Times are seconds since 1970-01-01 UTC, so that a scheduler with such limits must be told that time. Hours are those of a
+/// [`Zone`], summer time included: where clocks are turned, an hour is missing once a year and comes twice once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Week {
     /// A bit for each of the 168 hours, from Monday midnight.
     hours: [u64; 3],
-    east_s: i32,
+    zone: Zone,
     mean_wait_s: f64,
 }
 
@@ -22,7 +23,7 @@ const ROUNDING_S: f64 = 1e-6;
 
 impl Week {
     /// Every hour.
-    pub const ALWAYS: Week = Week { hours: [u64::MAX; 3], east_s: 0, mean_wait_s: 0.0 };
+    pub const ALWAYS: Week = Week { hours: [u64::MAX; 3], zone: Zone::UTC, mean_wait_s: 0.0 };
 
     /// The hours for which `is_open(day, hour)`: days from 0, Monday, to 6, hours from 0 to 23. At least one.
     ///
@@ -36,7 +37,7 @@ impl Week {
     /// # Ok::<(), everfresh::Error>(())
     /// ```
     pub fn of(is_open: impl Fn(u8, u8) -> bool) -> Result<Week> {
-        let mut week = Week { hours: [0; 3], east_s: 0, mean_wait_s: 0.0 };
+        let mut week = Week { hours: [0; 3], zone: Zone::UTC, mean_wait_s: 0.0 };
         for day in 0..7u8 {
             for hour in (0..24u8).filter(|hour| is_open(day, *hour)) {
                 let number = u32::from(day) * 24 + u32::from(hour);
@@ -59,11 +60,13 @@ impl Week {
 
     /// The same in a zone so many seconds east of UTC: at most a day.
     pub fn east_of_utc(self, seconds: i32) -> Result<Week> {
-        if !(-86_400..=86_400).contains(&seconds) {
-            let value = seconds.into();
-            return Err(Error::OutOfBounds { what: "distance from UTC in seconds", bound: "at most a day", value });
-        }
-        Ok(Week { east_s: seconds, ..self })
+        Ok(self.in_zone(Zone::east_of_utc(seconds)?))
+    }
+
+    /// The same by the clocks of a zone.
+    #[must_use]
+    pub const fn in_zone(self, zone: Zone) -> Week {
+        Week { zone, ..self }
     }
 
     fn is_open(&self, number: u32) -> bool {
@@ -75,7 +78,23 @@ impl Week {
         if self.hours == Week::ALWAYS.hours || !unix_s.is_finite() {
             return 0.0;
         }
-        let local_s = unix_s + f64::from(self.east_s) + FIRST_HOUR * HOUR_S;
+        let (mut at, mut waited) = (unix_s, 0.0);
+        // Each turn of the clocks that is waited through is looked at anew; a week has two at most.
+        for _ in 0..4 {
+            let wait = self.wait_on_the_wall(at + self.zone.offset_s(at) + FIRST_HOUR * HOUR_S);
+            match self.zone.turns_after(at) {
+                Some(turn) if wait > 0.0 && turn <= at + wait + ROUNDING_S => {
+                    waited += turn - at;
+                    at = turn;
+                }
+                _ => return waited + wait,
+            }
+        }
+        waited
+    }
+
+    /// The same, if clocks are not turned, from a time since a Monday's beginning.
+    fn wait_on_the_wall(&self, local_s: f64) -> f64 {
         let begun = ((local_s + ROUNDING_S) / HOUR_S).floor();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an hour of the week")]
         let now = begun.rem_euclid(f64::from(HOURS)) as u32 % HOURS;
@@ -121,6 +140,22 @@ mod tests {
         let week = Week::of(|day, hour| lot(3, day.into(), hour.into()) < 0.1).unwrap();
         let mean = (0..100_000).map(|step| week.wait_s(7.0 * 86_400.0 * lot(5, step, 0))).sum::<f64>() / 1e5;
         assert!((mean / week.mean_wait_s() - 1.0).abs() < 0.02, "{mean}");
+    }
+
+    #[test]
+    fn hours_are_those_of_the_clock_on_the_wall() {
+        let berlin = Week::of(|_, hour| hour == 3).unwrap().in_zone(Zone::named("Europe/Berlin").unwrap());
+        // 3:00 is 2:00 UTC in winter and 1:00 UTC from 2026-03-29, 1:00 UTC, on: at the turn itself it is 3:00.
+        let (winter, turn) = (1_774_576_800.0, 1_774_746_000.0);
+        assert_eq!((berlin.wait_s(winter), berlin.wait_s(winter - 60.0)), (0.0, 60.0));
+        assert_eq!((berlin.wait_s(turn), berlin.wait_s(turn - 7200.0)), (0.0, 7200.0));
+        assert_eq!(berlin.wait_s(turn + 3600.0), 23.0 * HOUR_S);
+        for step in 0..2000 {
+            let unix_s = turn + 6e7 * (lot(6, step, 0) - 0.5);
+            let wait = berlin.wait_s(unix_s);
+            assert!(wait <= 25.0 * HOUR_S && berlin.wait_s(unix_s + wait) == 0.0, "{unix_s} {wait}");
+            assert!(wait < 1.0 || berlin.wait_s(unix_s + 0.9 * wait) > 0.0, "{unix_s} {wait}");
+        }
     }
 
     #[test]

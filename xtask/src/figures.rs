@@ -5,17 +5,20 @@ use everfresh::estimate::{Estimator, Gamma, Naive, Observation, Prior, Ratio};
 use everfresh::{Objective, Order, Page, Period, Plan, Price, Rate, Terms, Unit};
 use plotters::prelude::*;
 
+use crate::figure_bounds;
+
 /// Every picture: its path from the root, and its content.
 pub fn all() -> Result<Vec<(&'static str, String)>> {
     Ok(vec![
         ("docs/frequency-against-rate.svg", frequency_against_rate()?),
         ("docs/bias-of-estimators.svg", bias_of_estimators()?),
+        ("docs/bound-based-search.svg", figure_bounds::draw()?),
     ])
 }
 
-const FRESHNESS: RGBColor = RGBColor(0, 114, 178);
-const AGE: RGBColor = RGBColor(213, 94, 0);
-const PROPORTIONAL: RGBColor = RGBColor(120, 120, 120);
+pub(crate) const FRESHNESS: RGBColor = RGBColor(0, 114, 178);
+pub(crate) const AGE: RGBColor = RGBColor(213, 94, 0);
+pub(crate) const PROPORTIONAL: RGBColor = RGBColor(120, 120, 120);
 
 /// CGM03 figure 11: how often a page is to be visited, against how often it changes; the five pages of Table IV on it.
 fn frequency_against_rate() -> Result<String> {
@@ -138,7 +141,7 @@ fn mean_estimate(estimates: &[f64], r: f64) -> f64 {
     mean
 }
 
-fn line(colour: RGBColor) -> impl Fn((i32, i32)) -> PathElement<(i32, i32)> {
+pub(crate) fn line(colour: RGBColor) -> impl Fn((i32, i32)) -> PathElement<(i32, i32)> {
     move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2))
 }
 

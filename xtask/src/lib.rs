@@ -8,6 +8,7 @@ pub mod bench_longevity;
 pub mod bench_schedule;
 pub mod bench_simulate;
 pub mod bench_visits;
+pub mod figure_bounds;
 pub mod figures;
 pub mod tidy;
 

@@ -1,10 +1,12 @@
 //! `everfresh longevity`: from snapshots of pages to how long their content stays, and when to visit them (OP08).
 
 mod draw;
+mod long;
 mod page;
 mod read;
 mod report;
 mod rows;
+mod sample;
 mod snapshots;
 mod trace;
 

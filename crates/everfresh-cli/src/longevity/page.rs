@@ -27,6 +27,9 @@ pub(super) struct Measured {
     pub longevity: Option<f64>,
     pub median_lifetime: Option<Period>,
     pub last: u64,
+    /// The share of its fragments that was looked at, and the standard error of divergences that comes of it, at most.
+    pub share: f64,
+    pub error: f64,
     pub whole: Told,
     halves: Option<(Told, Vec<Point>)>,
 }
@@ -99,6 +102,8 @@ impl Measured {
             longevity: history.longevity(),
             median_lifetime: history.median_lifetime(),
             last: page.versions[versions - 1].0,
+            share: page.share,
+            error: page.error,
             whole: Told::of(&history)?,
             halves,
         })

@@ -2,14 +2,15 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, anyhow, bail};
-use everfresh::longevity::{Cut, Fragments, Shingler};
+use everfresh::longevity::Cut;
 use rayon::prelude::*;
 
+use super::long::{self, LONGEST, Long};
 use super::rows::Row;
+use super::sample::{Sample, Sampler};
 use super::snapshots::Snapshots;
 use super::trace;
 use crate::interrupt;
@@ -44,50 +45,63 @@ fn json_lines(path: &Path, cut: Cut, only: Option<&str>) -> Result<Snapshots> {
     let (mut snapshots, mut first) = (Snapshots::default(), 1);
     loop {
         interrupt::check()?;
-        let lines = lines(&mut reader).with_context(|| format!("cannot read `{name}`"))?;
+        let lines = lines(&mut reader, cut).with_context(|| format!("cannot read `{name}`"))?;
         if lines.is_empty() {
             return if first == 1 { Err(anyhow!("{name}: there is no snapshot")) } else { Ok(snapshots) };
         }
-        let numbered = lines.par_iter().enumerate().map(|(at, line)| (first + at, line));
-        let rows: Vec<Result<Option<(String, u64, Fragments)>>> = numbered
-            .map(|(number, line)| row(line, cut, only).map_err(|why| anyhow!("{name}:{number}: {why}")))
+        let count = lines.len();
+        let numbered = lines.into_par_iter().enumerate().map(|(at, line)| (first + at, line));
+        let rows: Vec<Result<Option<Long>>> = numbered
+            .map(|(number, line)| {
+                interrupt::check()?;
+                row(line, cut, only).map_err(|why| anyhow!("{name}:{number}: {why}"))
+            })
             .collect();
-        first += lines.len();
+        first += count;
         for row in rows {
-            if let Some((page, time, fragments)) = row? {
-                snapshots.add(&page, time, Arc::new(fragments));
+            if let Some(Long { page, time, sample }) = row? {
+                snapshots.add(&page, time, sample);
             }
         }
         line.at(Done { rows: first as u64 - 1, bytes: read.load(Ordering::Relaxed) });
     }
 }
 
+/// A line of JSON.
+enum Line {
+    Whole(Vec<u8>),
+    /// Too long to be held, and so read already.
+    Long(Result<Long, String>),
+}
+
 /// The next lines, of about [`BATCH`] bytes together; none at the end.
-fn lines(reader: &mut impl BufRead) -> std::io::Result<Vec<Vec<u8>>> {
+fn lines(reader: &mut impl BufRead, cut: Cut) -> Result<Vec<Line>> {
     let (mut lines, mut bytes) = (Vec::new(), 0);
     while bytes < BATCH {
         let mut line = Vec::new();
-        let length = reader.read_until(b'\n', &mut line)?;
+        let length = reader.take(LONGEST as u64).read_until(b'\n', &mut line)?;
         if length == 0 {
             break;
         }
         bytes += length;
-        lines.push(line);
+        let is_long = length == LONGEST && line.last() != Some(&b'\n');
+        lines.push(if is_long { Line::Long(long::read(&line, reader, cut)?) } else { Line::Whole(line) });
     }
     Ok(lines)
 }
 
 /// A line of JSON; nothing for an empty line or another page.
-fn row(line: &[u8], cut: Cut, only: Option<&str>) -> Result<Option<(String, u64, Fragments)>, String> {
+fn row(line: Line, cut: Cut, only: Option<&str>) -> Result<Option<Long>, String> {
+    let is_wanted = |page: &str| only.is_none_or(|only| only == page);
+    let line = match line {
+        Line::Whole(line) => line,
+        Line::Long(row) => return row.map(|row| is_wanted(&row.page).then_some(row)),
+    };
     if line.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
-    let row = Row::read(line.trim_ascii_end())?;
-    if only.is_some_and(|only| only != row.page) {
-        return Ok(None);
-    }
-    let fragments = Fragments::of(&row.text, cut);
-    Ok(Some((row.page, row.time, fragments)))
+    let Row { page, time, text } = Row::read(line.trim_ascii_end())?;
+    Ok(is_wanted(&page).then(|| Long { time, sample: Sample::of(&text, cut), page }))
 }
 
 /// A file with the page and the time that its path names.
@@ -112,9 +126,9 @@ fn dated_files(folder: &Path, cut: Cut, only: Option<&str>) -> Result<Snapshots>
     let mut done = 0;
     for some in files.chunks(FILES) {
         interrupt::check()?;
-        let read: Vec<Result<Fragments>> = some.par_iter().map(|file| fragments(&file.path, cut)).collect();
+        let read: Vec<Result<Sample>> = some.par_iter().map(|file| fragments(&file.path, cut)).collect();
         for (file, fragments) in some.iter().zip(read) {
-            snapshots.add(&file.page, file.time, Arc::new(fragments?));
+            snapshots.add(&file.page, file.time, fragments?);
         }
         done += some.len() as u64;
         line.at(Done { rows: done, bytes: 0 });
@@ -123,13 +137,13 @@ fn dated_files(folder: &Path, cut: Cut, only: Option<&str>) -> Result<Snapshots>
 }
 
 /// The fragments of a file of any length, read in pieces.
-fn fragments(path: &Path, cut: Cut) -> Result<Fragments> {
+fn fragments(path: &Path, cut: Cut) -> Result<Sample> {
     let mut reader = table::open_text(path)?.reader;
-    let (mut shingler, mut piece) = (Shingler::new(cut, Vec::new()), vec![0; PIECE]);
+    let (mut shingler, mut piece) = (Sampler::shingler(cut), vec![0; PIECE]);
     loop {
         interrupt::check()?;
         match reader.read(&mut piece).with_context(|| format!("cannot read `{}`", path.display()))? {
-            0 => return Ok(Fragments::from_hashes(shingler.finish())),
+            0 => return Ok(shingler.finish().finish()),
             length => shingler.push_bytes(&piece[..length]),
         }
     }

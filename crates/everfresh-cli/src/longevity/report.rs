@@ -25,6 +25,10 @@ pub(super) struct PageRow {
     churn_lives: u64,
     scroll_lives: u64,
     dominant_k: Option<u32>,
+    /// The share of the fragments that was looked at: 1, or less of long pages.
+    sampled_share: f64,
+    /// The standard error of a divergence that comes of it, at most.
+    divergence_error: f64,
     versions: u32,
     changes: u32,
     change_frequency: Option<f64>,
@@ -88,6 +92,8 @@ pub(super) fn row(page: &Measured, curves: &Curves, terms: &Terms) -> PageRow {
         churn_lives: makeup.churn_lives,
         scroll_lives: makeup.scroll_lives,
         dominant_k: makeup.dominant_k,
+        sampled_share: page.share,
+        divergence_error: page.error,
         versions: u32::try_from(page.versions).unwrap_or(u32::MAX),
         changes: page.changes,
         change_frequency: page.change_frequency,
@@ -138,6 +144,8 @@ pub(super) fn batch(rows: &[PageRow]) -> Result<RecordBatch> {
         ("churn_lives", counted(|row| row.churn_lives), true),
         ("scroll_lives", counted(|row| row.scroll_lives), true),
         ("dominant_k", whole(|row| row.dominant_k), true),
+        ("sampled_share", number(|row| Some(row.sampled_share)), true),
+        ("divergence_error", number(|row| Some(row.divergence_error)), true),
         ("versions", whole(|row| Some(row.versions)), true),
         ("changes", whole(|row| Some(row.changes)), true),
         ("change_frequency", number(|row| row.change_frequency), true),

@@ -26,6 +26,9 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// What the field of the text is called.
+    pub(super) const TEXT: [&'static str; 2] = ["text", "x"];
+
     /// Reads a line, or says what is wrong with it.
     pub(super) fn read(line: &[u8]) -> Result<Row<'_>, String> {
         let fields: Fields<'_> = serde_json::from_slice(line).map_err(|error| {

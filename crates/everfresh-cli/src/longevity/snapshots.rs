@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use everfresh::longevity::Fragments;
 
-use crate::output::{self, count};
-
-/// Fragments of a version that are kept at most; of more, those with the least hashes, the same for all versions of a page.
-const MOST: usize = 2048;
+use super::sample::{MOST, Sample, halved};
+use crate::output::{self, count, number};
 
 /// A page as it is gathered.
 #[derive(Default)]
@@ -20,25 +18,48 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, time: u64, fragments: Arc<Fragments>) {
-        self.versions.push((time, fragments));
+    fn add(&mut self, version: (u64, Arc<Fragments>), below: Option<u64>) {
+        self.versions.push(version);
         let last = self.versions.len() - 1;
-        if let Some(below) = self.below {
-            self.shorten(last, below);
+        match [self.below, below].into_iter().flatten().min() {
+            bound if bound == self.below => self.shorten(last),
+            bound => self.lower(bound),
         }
         while self.versions[last].1.len() > MOST {
-            let below = self.below.map_or(1 << 63, |below| below / 2);
-            self.below = Some(below);
-            (0..=last).for_each(|version| self.shorten(version, below));
+            self.lower(Some(halved(self.below)));
         }
     }
 
-    fn shorten(&mut self, version: usize, below: u64) {
+    /// Lowers the bound, for all versions.
+    fn lower(&mut self, below: Option<u64>) {
+        self.below = below;
+        (0..self.versions.len()).for_each(|version| self.shorten(version));
+    }
+
+    fn shorten(&mut self, version: usize) {
+        let Some(below) = self.below else { return };
         let hashes = self.versions[version].1.hashes();
         let kept = hashes.partition_point(|hash| *hash < below);
         if kept < hashes.len() {
             self.versions[version].1 = Arc::new(Fragments::from_hashes(hashes[..kept].to_vec()));
         }
+    }
+
+    /// The share of the fragments that is looked at.
+    fn share(&self) -> f64 {
+        self.below.map_or(1.0, |below| below as f64 / 2f64.powi(64))
+    }
+
+    /// The standard error of the divergence of any two versions, at most: that of a share of one half, `1/2 / sqrt(n)`, in an even sample of n
+    /// fragments of either. Two versions have at least as many as the second smallest of all. 0 where all fragments are looked at.
+    fn error(&self) -> f64 {
+        if self.below.is_none() {
+            return 0.0;
+        }
+        let mut sizes: Vec<usize> = self.versions.iter().map(|(_, fragments)| fragments.len()).collect();
+        sizes.sort_unstable();
+        let least = sizes.get(1).or(sizes.first()).copied().unwrap_or_default();
+        0.5 / (least.max(1) as f64).sqrt()
     }
 }
 
@@ -47,6 +68,10 @@ pub(super) struct Page {
     pub name: String,
     /// Times rising.
     pub versions: Vec<(u64, Arc<Fragments>)>,
+    /// The share of the fragments that is looked at: 1, or less of long pages.
+    pub share: f64,
+    /// The standard error of divergences that comes of it, at most.
+    pub error: f64,
 }
 
 /// All pages by name, and what was skipped.
@@ -57,11 +82,21 @@ pub(super) struct Snapshots {
 }
 
 impl Snapshots {
-    pub(super) fn add(&mut self, page: &str, time: u64, fragments: Arc<Fragments>) {
+    /// Adds a snapshot with all its fragments.
+    pub(super) fn add_whole(&mut self, page: &str, time: u64, fragments: Arc<Fragments>) {
+        self.put(page, (time, fragments), None);
+    }
+
+    /// Adds a snapshot with those of its fragments that were kept.
+    pub(super) fn add(&mut self, page: &str, time: u64, sample: Sample) {
+        self.put(page, (time, Arc::new(sample.fragments)), sample.below);
+    }
+
+    fn put(&mut self, page: &str, version: (u64, Arc<Fragments>), below: Option<u64>) {
         if let Some(gathered) = self.pages.get_mut(page) {
-            gathered.add(time, fragments);
+            gathered.add(version, below);
         } else {
-            self.pages.entry(page.to_owned()).or_default().add(time, fragments);
+            self.pages.entry(page.to_owned()).or_default().add(version, below);
         }
     }
 
@@ -87,14 +122,19 @@ impl Snapshots {
             for _ in gathered.versions.len()..before {
                 self.skip("snapshot", "two snapshots of a page in the same second", format!("page `{name}`"));
             }
-            done.push(Page { name, versions: gathered.versions });
+            let (share, error) = (gathered.share(), gathered.error());
+            done.push(Page { name, versions: gathered.versions, share, error });
         }
         for (what, why, skipped, first) in &self.skipped {
             output::say(&format!("{} skipped: {why} (first: {first})", count(*skipped as f64, what)));
         }
         if sampled > 0 {
-            let pages = count(sampled as f64, "page");
-            output::say(&format!("{pages} with more than {MOST} fragments: an even sample of them is looked at"));
+            let (pages, error) =
+                (count(sampled as f64, "page"), done.iter().map(|page| page.error).fold(0.0, f64::max));
+            output::say(&format!(
+                "{pages} with more than {MOST} fragments: an even sample of them is looked at; the standard error of a divergence is at most {}",
+                number(error)
+            ));
         }
         done
     }
@@ -110,13 +150,17 @@ mod tests {
         let sets = [0..1000, 0..60_000, 20_000..80_000];
         let whole: Vec<Fragments> = sets.map(Fragments::from_names).into();
         for (time, fragments) in (0..).zip(&whole) {
-            snapshots.add("page", time, Arc::new(fragments.clone()));
+            snapshots.add_whole("page", time, Arc::new(fragments.clone()));
         }
-        snapshots.add("page", 2, Arc::default());
+        snapshots.add("page", 2, Sample::default());
         let pages = snapshots.finish();
         let versions = &pages[0].versions;
         assert_eq!(versions.len(), 3);
         assert!(versions.iter().all(|(_, fragments)| fragments.len() <= MOST));
-        assert!((versions[1].1.distance(&versions[2].1) - whole[1].distance(&whole[2])).abs() < 0.03);
+        let wrong = (versions[1].1.distance(&versions[2].1) - whole[1].distance(&whole[2])).abs();
+        // The first version has a few dozen fragments below the bound, by which the worst pair is told.
+        let error = 0.5 / (versions[1].1.len() as f64).sqrt();
+        assert!(wrong < 2.0 * error && error < 0.016 && pages[0].error >= error, "{wrong} {error} {}", pages[0].error);
+        assert_eq!(pages[0].share, 1.0 / 32.0);
     }
 }

@@ -106,7 +106,7 @@ impl Live {
         let mut now = self.revisions[0].0;
         while now <= end {
             let next = self.revisions.partition_point(|(time, _)| *time <= now);
-            snapshots.add(called, now, Arc::clone(&self.revisions[next - 1].1));
+            snapshots.add_whole(called, now, Arc::clone(&self.revisions[next - 1].1));
             now += every;
         }
     }

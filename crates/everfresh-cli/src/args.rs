@@ -335,6 +335,7 @@ Examples:
   everfresh longevity snapshots.jsonl.zst --budget 100/day --out pages.csv
   everfresh longevity archive/ --page news --draw news.svg
   everfresh longevity trace/ --every 12h --json
+  everfresh longevity archive/ --out - | everfresh plan --budget 100/day -
 
 Snapshots are
   a directory of dated files, compressed or not: PAGE/TIME.txt or PAGE@TIME.txt with any ending or
@@ -353,7 +354,8 @@ common. What every version has is static, what the next change removes churns, w
 scrolls. The curve shown is fitted to the page itself; utility, period and divergence follow what is
 believed of it, in which the other pages have a part, since the past of a page alone foretells its
 future badly (--by fitted: without them). Utility is divergence times time: a visit is worth it when
-that reaches the price.";
+that reaches the price. In --out and --json the columns rate, weight, curve and shape are what is
+believed, as near as a Lomax curve times a weight comes to it, for `everfresh plan`.";
 
 #[derive(Debug, Args)]
 #[command(after_help = LONGEVITY_EXAMPLES)]

@@ -11,7 +11,7 @@ use plotters::prelude::*;
 
 use crate::output::cannot_write;
 use crate::plan::Planned;
-use crate::whole::WholeFile;
+use crate::whole::{self, WholeFile};
 
 pub(crate) const LAW: RGBColor = RGBColor(0, 114, 178);
 pub(crate) const PAGES: RGBColor = RGBColor(213, 94, 0);
@@ -341,7 +341,8 @@ pub(crate) fn write_page(path: &Path, title: &str, sections: &[(String, String)]
 
 /// Is there a format for the ending of this name?
 pub(crate) fn check_ending(path: &Path) -> Result<()> {
-    is_page(path).map(drop)
+    is_page(path)?;
+    whole::check_place(path)
 }
 
 /// Is this the name of a page?
@@ -349,11 +350,7 @@ pub(crate) fn check_page(path: &Path, flag: &str) -> Result<()> {
     if path.extension().is_none_or(|ending| ending != "html") {
         bail!("{flag} `{}`: the ending must be .html", path.display());
     }
-    // Better now than after a long run.
-    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        Some(folder) if !folder.is_dir() => bail!("{flag} `{}`: there is no such directory", path.display()),
-        _ => Ok(()),
-    }
+    whole::check_place(path)
 }
 
 /// Is it to be a page, not a bare picture?

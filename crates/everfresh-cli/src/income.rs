@@ -157,7 +157,7 @@ const COST: usize = 2;
 
 fn columns(args: &IncomeArgs) -> Columns {
     let numbers = vec![
-        Wanted::required(&args.columns.rate_column, Quantity::Rate),
+        Wanted::required(&args.columns.rate_column, Quantity::Rate { may_be_absent: false }),
         Wanted::optional(args.benefit_column.as_deref(), "benefit", Quantity::PerTime { what: "benefit" }),
         Wanted::optional(args.columns.cost_column.as_deref(), "cost", Quantity::Cost),
     ];

@@ -1,14 +1,43 @@
-//! Ctrl-C: the first ends the work between two batches, the second ends the program at once.
+//! Ctrl-C: ends the program at once, unless a file is being written; then the work ends between two batches, so that nothing of the
+//! file stays, and only a second one ends the program at once.
 
 use std::fmt;
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
+
+use crate::output;
 
 /// The exit code that shells give to what SIGINT ended.
 pub(crate) const EXIT_CODE: u8 = 130;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Files of which something would stay behind if the program ended now.
+static UNFINISHED: Mutex<usize> = Mutex::new(0);
+
+fn unfinished() -> MutexGuard<'static, usize> {
+    // Whoever counts does nothing that could fail half-way.
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// While there is one, the first interrupt does not end the program.
+pub(crate) struct Unfinished(());
+
+impl Unfinished {
+    pub(crate) fn begin() -> Unfinished {
+        *unfinished() += 1;
+        Unfinished(())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        *unfinished() -= 1;
+    }
+}
 
 /// The user, or the system, asked the program to end.
 #[derive(Debug)]
@@ -25,7 +54,15 @@ impl std::error::Error for Interrupted {}
 /// Begins to listen for SIGINT, SIGTERM and SIGHUP.
 pub(crate) fn watch() {
     let listening = ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::Relaxed) {
+        let is_second = ASKED.swap(true, Ordering::Relaxed);
+        // Held to the end: no file begins any more.
+        let unfinished = unfinished();
+        if !is_second && *unfinished == 0 {
+            // A line of progress may stand there.
+            let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+            output::say(&format!("{clear}{}", output::error_line(&Interrupted.into())));
+        }
+        if is_second || *unfinished == 0 {
             std::process::exit(i32::from(EXIT_CODE));
         }
     });

@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is::<ReaderGone>() => ExitCode::SUCCESS,
         Err(error) => {
-            output::say(&format!("{}error:{:#} {error:#}", args::ERROR, args::ERROR));
+            output::say(&output::error_line(&error));
             ExitCode::from(exit_code(&error))
         }
     }
@@ -92,7 +92,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     } else if error.use_stderr() {
         output::say(error.render().ansi().to_string().trim_end());
     } else if let Err(failure) = output::print(&error.render().ansi().to_string()) {
-        output::say(&format!("{}error:{:#} {failure:#}", args::ERROR, args::ERROR));
+        output::say(&output::error_line(&failure));
         return ExitCode::from(1);
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))

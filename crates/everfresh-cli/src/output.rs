@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 use everfresh::{Period, Unit};
 use serde::Serialize;
 
-use crate::args::HEADING;
+use crate::args::{self, HEADING};
 
 /// A failure of the machine, not of the input: exit code 1.
 #[derive(Debug)]
@@ -165,6 +165,11 @@ pub(crate) fn more_line(more: f64) -> String {
         return String::new();
     }
     format!("and {} more: --rows shows them, --out and --json have all\n", count(more, "page"))
+}
+
+/// An error as it is said.
+pub(crate) fn error_line(error: &anyhow::Error) -> String {
+    format!("{}error:{:#} {error:#}", args::ERROR, args::ERROR)
 }
 
 /// Says where a file went, to people: stderr, so that stdout stays data.

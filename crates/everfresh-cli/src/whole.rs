@@ -4,7 +4,10 @@ use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, bail};
 use tempfile::NamedTempFile;
+
+use crate::interrupt::Unfinished;
 
 /// A file being written beside its place, hidden, and moved there when it is whole. Dropped before, nothing of it stays.
 pub(crate) struct WholeFile {
@@ -13,8 +16,8 @@ pub(crate) struct WholeFile {
 }
 
 enum Sink {
-    /// The temporary file, and what an existing one allowed.
-    Beside(NamedTempFile, Option<Permissions>),
+    /// The temporary file, which goes away before the note that it is there; and what an existing one allowed.
+    Beside(NamedTempFile, Option<Permissions>, Unfinished),
     /// A device or a pipe, written to as it is.
     Direct(File),
     Stdout(io::Stdout),
@@ -42,8 +45,9 @@ impl WholeFile {
         // A temporary file is private; the result is as readable as any other new file.
         #[cfg(unix)]
         temporary.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let unfinished = Unfinished::begin();
         let file = temporary.tempfile_in(directory).map_err(without_path)?;
-        let sink = Sink::Beside(file, existing.map(|existing| existing.permissions()));
+        let sink = Sink::Beside(file, existing.map(|existing| existing.permissions()), unfinished);
         Ok(WholeFile { path, sink })
     }
 
@@ -55,7 +59,7 @@ impl WholeFile {
     /// Makes the file appear.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self.sink {
-            Sink::Beside(file, permissions) => {
+            Sink::Beside(file, permissions, _unfinished) => {
                 file.as_file().sync_all()?;
                 if let Some(permissions) = permissions {
                     file.as_file().set_permissions(permissions)?;
@@ -70,7 +74,7 @@ impl WholeFile {
 
     fn sink(&mut self) -> &mut dyn Write {
         match &mut self.sink {
-            Sink::Beside(file, _) => file.as_file_mut(),
+            Sink::Beside(file, ..) => file.as_file_mut(),
             Sink::Direct(file) => file,
             Sink::Stdout(stdout) => stdout,
         }
@@ -85,6 +89,30 @@ impl Write for WholeFile {
     fn flush(&mut self) -> io::Result<()> {
         self.sink().flush()
     }
+}
+
+/// Can a file be there? Better asked before the work than found out after it.
+pub(crate) fn check_place(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") && !folder.is_dir() => {
+            bail!("cannot write `{}`: there is no such directory", path.display())
+        }
+        _ if path.is_dir() => bail!("cannot write `{}`: it is a directory", path.display()),
+        _ => Ok(()),
+    }
+}
+
+/// Is none of the inputs, or of the files in them, what is to be written?
+pub(crate) fn check_not_read(path: &Path, inputs: &[PathBuf]) -> Result<()> {
+    let Ok(place) = path.canonicalize() else { return Ok(()) };
+    let is_read = |input: &PathBuf| {
+        input.canonicalize().is_ok_and(|input| place == input || (input.is_dir() && place.starts_with(input)))
+    };
+    // A device or a pipe is not replaced.
+    if place.is_file() && inputs.iter().any(is_read) {
+        bail!("cannot write `{}`: it is what is read, and would be replaced", path.display());
+    }
+    Ok(())
 }
 
 /// The error without the path of the temporary file, which says nothing to people.

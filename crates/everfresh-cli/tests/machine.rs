@@ -590,3 +590,115 @@ fn life_lines_are_drawn() {
     let page = drawn("list.html");
     assert!(page.contains("scroll of 3") && page.contains("<svg viewBox"), "{page}");
 }
+
+/// What `longevity` writes goes into `plan` as it is. A page whose own fit has no weight gets the same period from both; of others the plan
+/// knows a curve of the same height and half-time.
+#[test]
+fn longevity_feeds_plans() {
+    let snapshots = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/longevity.in/snapshots.jsonl");
+    let common = ["longevity", snapshots, "--fragments", "lines", "--price", "2h", "--now", "2024-05-29T06:00:00Z"];
+    let table = stdout(&[&common[..], &["--out", "-"]].concat());
+    let plan = piped(&["plan", "--price", "2h", "--json", "-"], table.as_bytes());
+    let plan: Value = serde_json::from_slice(&plan.stdout).unwrap();
+    let report = json(&[&common[..], &["--json"]].concat());
+    for (planned, page) in plan["pages"].as_array().unwrap().iter().zip(report["pages"].as_array().unwrap()) {
+        assert_eq!(planned["page"], page["page"]);
+        let ratio = planned["period_days"].as_f64().unwrap() / page["period_days"].as_f64().unwrap();
+        let weight = page["fit_weight"].as_f64().unwrap();
+        println!("{}: {ratio} at a weight of {weight}", page["page"]);
+        assert!((ratio - 1.0).abs() < if weight == 0.0 { 1e-6 } else { 0.25 }, "{page}: {ratio}");
+    }
+}
+
+/// Pages of which nothing is known, as estimators without a prior write them, are named, not visited, and do not count.
+#[test]
+fn pages_without_a_rate_are_left_alone() {
+    let visits = "page,time,changed\na,0,0\na,86400,1\na,172800,0\nonce,0,0\n";
+    let estimates = piped(&["estimate", "-", "--estimator", "naive"], visits.as_bytes());
+    let table = String::from_utf8(estimates.stdout.clone()).unwrap();
+    assert!(table.contains("\nonce,,"), "{table}");
+    let with = piped(&["plan", "-", "--budget", "1/day", "--json"], &estimates.stdout);
+    let said = String::from_utf8(with.stderr).unwrap();
+    assert_eq!(said, "1 row without a rate: these pages are not visited and count for nothing\n");
+    let with: Value = serde_json::from_slice(&with.stdout).unwrap();
+    assert_eq!(with["pages"][1]["reason"], "rate unknown");
+    assert!(with["pages"][1]["freshness"].is_null() && with["pages"][1]["frequency_per_day"] == 0.0, "{with}");
+    let rows: Vec<&str> = table.lines().filter(|line| !line.starts_with("once")).collect();
+    let without = piped(&["plan", "-", "--budget", "1/day", "--json"], rows.join("\n").as_bytes());
+    let without: Value = serde_json::from_slice(&without.stdout).unwrap();
+    assert_eq!((&with["pages"][0], &with["allocations"]), (&without["pages"][0], &without["allocations"]));
+    let people = piped(&["plan", "-", "--budget", "1/day"], table.as_bytes());
+    assert!(String::from_utf8(people.stdout).unwrap().contains("rate unknown"));
+    let budget = piped(&["budget", "-", "--target", "0.8"], table.as_bytes());
+    assert!(budget.status.success(), "{budget:?}");
+}
+
+/// What is read is not replaced, and a place that is not there is found out before the work.
+#[test]
+fn outputs_are_checked_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("visits.csv"), "page,time,changed\na,0,0\na,86400,1\n").unwrap();
+    std::os::unix::fs::symlink("visits.csv", path("link.csv")).unwrap();
+    let refused = |arguments: &[&str], why: &str| {
+        let output = everfresh().args(arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && said.contains(why), "{arguments:?}: {said}");
+    };
+    let (visits, link, folder) = (path("visits.csv"), path("link.csv"), directory.path().to_str().unwrap());
+    refused(&["estimate", &visits, "--out", &visits], "it is what is read, and would be replaced");
+    refused(&["estimate", &visits, "--out", &link], "it is what is read");
+    refused(&["estimate", folder, "--out", &visits], "it is what is read");
+    refused(&["plan", &visits, "--budget", "1/day", "--out", &visits], "it is what is read");
+    refused(&["longevity", &visits, "--out", &link], "it is what is read");
+    // The report is looked at before the table, which is not there either.
+    let absent = path("absent/report.html");
+    refused(&["estimate", "nowhere.csv", "--out", "-", "--report", &absent], "there is no such directory");
+    refused(&["estimate", "nowhere.csv", "--out", &path("absent/rates.csv")], "there is no such directory");
+    refused(&["longevity", "nowhere", "--page", "a", "--draw", &path("absent/a.svg")], "there is no such directory");
+    assert!(std::fs::read_to_string(visits).unwrap().starts_with("page,time,changed"));
+}
+
+/// Pipes in directories are not waited for, links to directories are not followed, and both are said.
+#[test]
+fn what_is_no_file_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir(path("a")).unwrap();
+    for day in 1..4 {
+        std::fs::write(path(&format!("a/2024-05-0{day}.txt")), format!("soup {day}")).unwrap();
+    }
+    std::os::unix::fs::symlink("a", path("b")).unwrap();
+    assert!(Command::new("mkfifo").args([path("a/2024-05-05.txt"), path("a/pages.csv")]).status().unwrap().success());
+    let folder = directory.path().to_str().unwrap();
+    let output = everfresh().args(["longevity", folder, "--now", "2024-05-03"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    for why in [
+        "1 directory skipped: a link to a directory may lead in a circle (first: ",
+        "2 files skipped: it is no regular file, or is not there (first: ",
+    ] {
+        assert!(said.contains(why), "{said}");
+    }
+    let output = everfresh().args(["plan", folder, "--budget", "1/day"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("pages.csv` skipped: it is no regular file") && said.contains("/b` skipped: a link"),
+        "{said}"
+    );
+    assert!(said.contains("there is no table in this directory"), "{said}");
+}
+
+/// A page with a single version is drawn too: on axes that a person can read.
+#[test]
+fn a_single_version_is_drawn() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("one.jsonl"), "{\"page\": \"a\", \"time\": 86400, \"text\": \"soup of the day\"}\n").unwrap();
+    for now in ["86400", "172800"] {
+        let svg = path("one.svg");
+        stdout(&["longevity", &path("one.jsonl"), "--page", "a", "--fragments", "1", "--now", now, "--draw", &svg]);
+        let svg = std::fs::read_to_string(svg).unwrap();
+        let labels: Vec<&str> = svg.lines().map(str::trim).filter(|line| line.parse::<f64>().is_ok()).collect();
+        assert!(labels.contains(&"0.5") && labels.iter().all(|label| label.len() < 7), "{labels:?}");
+    }
+}

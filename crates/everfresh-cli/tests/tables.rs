@@ -82,12 +82,33 @@ fn an_interrupt_leaves_nothing() {
         // The program is there once it listens; before, the signal would end it without a word.
         std::thread::sleep(Duration::from_millis(300));
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
-        std::thread::sleep(Duration::from_millis(100));
-        stdin.write_all(b"b,1\n").unwrap();
-        drop(stdin);
+        // It ends at once, although it waits for more.
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130));
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: interrupted; nothing was written\n");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        drop(stdin);
     }
+}
+
+/// While a file is written, the first interrupt waits for the end of a batch, and takes the file away.
+#[test]
+fn an_interrupt_takes_an_unfinished_file_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let (pages, out) = (directory.path().join("pages.csv"), directory.path().join("out"));
+    std::fs::create_dir(&out).unwrap();
+    let rows: Vec<String> = (0..400_000).map(|n| format!("p{n},{}\n", 1 + n % 9)).collect();
+    std::fs::write(&pages, format!("page,rate\n{}", rows.concat())).unwrap();
+    let table = out.join("plan.csv");
+    let child = start(&["plan", pages.to_str().unwrap(), "--budget", "9/day", "--out", table.to_str().unwrap()]);
+    let is_begun = || std::fs::read_dir(&out).unwrap().count() > 0;
+    while !is_begun() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    // It may have been done before the signal came.
+    let is_done = output.status.success();
+    assert!(is_done || output.status.code() == Some(130), "{output:?}");
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), usize::from(is_done));
 }

@@ -20,9 +20,11 @@ use everfresh::estimate::{Estimator, Habits, LastChange, MaximumLikelihood, Naiv
 use rayon::prelude::*;
 
 use crate::args::{EstimateArgs, EstimatorArg, VisitArgs};
+use crate::chart;
 use crate::output::{self, count, number};
 use crate::progress::ProgressLine;
 use crate::table::{self, Input};
+use crate::whole;
 use curves::Laws;
 use grouping::Sorter;
 use model::{Alone, DriftingModel, GammaModel, Model};
@@ -32,8 +34,9 @@ use visits::{FAULTS, Fault, Reader, SHARDS, Skipped, Told, Visits};
 
 pub(crate) fn run(args: &EstimateArgs) -> Result<()> {
     table::check_ending(&args.out)?;
-    if let Some(path) = args.report.as_ref().filter(|path| path.extension().is_none_or(|ending| ending != "html")) {
-        bail!("--report `{}`: the ending must be .html", path.display());
+    args.report.as_deref().map(|path| chart::check_page(path, "--report")).transpose()?;
+    for path in [Some(&args.out), args.report.as_ref()].into_iter().flatten() {
+        whole::check_not_read(path, &args.visits.visits)?;
     }
     if args.estimator != EstimatorArg::Drifting && (args.half_life.is_some() || args.dispersion.is_some()) {
         bail!("--half-life and --dispersion need --estimator drifting");

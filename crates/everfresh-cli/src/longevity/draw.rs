@@ -73,7 +73,8 @@ fn life_lines(area: &Area<'_>, history: &History) -> Result<(), Failure> {
     let start = versions[0].0;
     let day = |time: u64| (time - start) as f64 / Unit::Day.seconds();
     let last = versions.len() - 1;
-    let end = day(versions[last].0).max(1e-9);
+    // A single version has no length: a day is drawn.
+    let end = if last == 0 { 1.0 } else { day(versions[last].0) };
     let (drawn, rows, all) = stripes(history);
     let (top, area) = area.split_vertically(LEGEND);
     let kinds = [(STATIC, "always there"), (PAGES, "gone at the next change"), (LAW, "there for longer")];
@@ -88,7 +89,8 @@ fn life_lines(area: &Area<'_>, history: &History) -> Result<(), Failure> {
         .configure_mesh()
         .x_desc("days since the first version")
         .y_desc(format!("fragments, as they came{sample}"))
-        .y_label_formatter(&|row| format!("{row:.0}"))
+        // Few rows have marks between them.
+        .y_label_formatter(&|row| if row.fract() == 0.0 { format!("{row:.0}") } else { String::new() })
         .x_label_formatter(&|x| number(*x))
         .light_line_style(TRANSPARENT)
         .bold_line_style(BLACK.mix(0.06))
@@ -142,8 +144,10 @@ fn divergence(area: &Area<'_>, picture: &Picture<'_>) -> Result<(), Failure> {
     let (at, words) = picture.mark;
     let (by, other) = (picture.curves.chosen(picture.by), picture.curves.chosen(picture.by.other()));
     let seen = picture.points.last().map_or(0.0, |point| point.elapsed().days());
-    let wide = if at == Period::NEVER { seen } else { seen.clamp(1.2 * at.days(), 8.0 * at.days().max(1e-9)) };
-    let wide = wide.max(1e-6);
+    let wide =
+        if at == Period::NEVER { seen } else { seen.clamp(1.2 * at.days(), (8.0 * at.days()).max(seen.min(1.0))) };
+    // With nothing seen and no time passed, a day.
+    let wide = if wide > 0.0 { wide } else { 1.0 };
     let height = |curve: &Curve, days: f64| Period::of(days, Unit::Day).map_or(0.0, |t| curve.divergence(t));
     let points = picture.points.iter().map(|point| (point.elapsed().days(), point.divergence()));
     let points: Vec<(f64, f64)> = points.filter(|point| point.0 <= wide).collect();

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use crate::args::LongevityArgs;
 use crate::progress::ProgressLine;
 use crate::table::{self, Done};
-use crate::{chart, interrupt, output};
+use crate::{chart, interrupt, output, whole};
 use draw::Picture;
 use page::{Beliefs, Curves, Measured};
 use report::{PageRow, Report, Terms};
@@ -33,8 +33,12 @@ const PAGES: usize = 256;
 pub(crate) fn run(args: &LongevityArgs) -> Result<()> {
     args.output.out.as_deref().map(table::check_ending).transpose()?;
     check_draw(args)?;
+    for path in [&args.output.out, &args.draw].into_iter().flatten() {
+        whole::check_not_read(path, std::slice::from_ref(&args.snapshots))?;
+    }
     let every = whole_seconds(args.every)?;
-    let pages = read::read(&args.snapshots, args.fragments, only(args), every)?.finish();
+    let now = u64::from(args.now.map_or_else(clock, Ok)?);
+    let pages = read::read(&args.snapshots, args.fragments, only(args), every)?.finish(now);
     if pages.is_empty() {
         match &args.page {
             Some(page) => bail!("`{}`: there is no page `{page}`", args.snapshots.display()),
@@ -45,14 +49,17 @@ pub(crate) fn run(args: &LongevityArgs) -> Result<()> {
     let beliefs = Beliefs::learn(&measured)?;
     let curves = measured.par_iter().map(|page| beliefs.of(page)).collect::<Result<Vec<Curves>>>()?;
     let price = price(args, &curves)?;
-    let terms = Terms { now: u64::from(args.now.map_or_else(clock, Ok)?), price, by: args.by };
+    let terms = Terms { now, price, by: args.by };
     let place = |page: &str| measured.iter().position(|measured| measured.name == page);
     let rows: Vec<PageRow> = match args.page.as_deref().map(place) {
-        Some(Some(at)) => vec![report::row(&measured[at], &curves[at], &terms)],
+        Some(Some(at)) => vec![report::row(&measured[at], &curves[at], &terms)?],
         Some(None) => {
             bail!("`{}`: there is no page `{}`", args.snapshots.display(), args.page.as_deref().unwrap_or(""))
         }
-        None => measured.par_iter().zip(&curves).map(|(page, curves)| report::row(page, curves, &terms)).collect(),
+        None => {
+            let both = measured.par_iter().zip(&curves);
+            both.map(|(page, curves)| report::row(page, curves, &terms)).collect::<Result<_>>()?
+        }
     };
     if let (Some(path), Some(at)) = (&args.draw, args.page.as_deref().and_then(place)) {
         picture(path, &pages[at], &measured[at], &curves[at], &terms)?;
@@ -84,7 +91,7 @@ fn check_draw(args: &LongevityArgs) -> Result<()> {
     if !path.extension().is_some_and(|ending| ending == "svg" || ending == "html") {
         bail!("--draw `{}`: the ending must be .svg or .html", path.display());
     }
-    Ok(())
+    whole::check_place(path)
 }
 
 /// A budget and what is believed of a page are shared by all pages; only the page alone needs no others.
@@ -139,7 +146,7 @@ fn picture(path: &Path, page: &Page, measured: &Measured, curves: &Curves, terms
     let history = page::history(page)?;
     let points = &measured.whole.points;
     let svg = draw::draw(&Picture { history: &history, points, curves, by: terms.by, mark })?;
-    let row = report::row(measured, curves, terms);
+    let row = report::row(measured, curves, terms)?;
     let report = Report::new(std::slice::from_ref(&row), terms.price);
     let title = format!("How long the content of {} stays", page.name);
     chart::write(path, &title, &svg, &format!("{}{}", report.summary(), report.table(1)))

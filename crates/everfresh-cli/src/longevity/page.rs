@@ -1,7 +1,7 @@
 //! What is measured of a page, and what is believed of it once all pages are measured.
 
 use anyhow::Result;
-use everfresh::curve::DivergenceCurve;
+use everfresh::curve::{DivergenceCurve, Lomax};
 use everfresh::estimate::{Evidence, Hierarchy, Observation, Posterior, Prior};
 use everfresh::longevity::{Believed, ContentPrior, Depths, Fitted, History, Lesson, Makeup, Point, combine, fit};
 use everfresh::{Period, Rate, Unit};
@@ -122,6 +122,38 @@ pub(super) struct Curves {
     pub fitted: Fitted,
     /// That curve and the other pages, each with its weight.
     pub believed: Believed,
+}
+
+/// A curve as plans know it: a Lomax curve, whose rate and shape these are, times a weight.
+pub(super) struct Planned {
+    pub rate: Rate,
+    pub shape: f64,
+    pub weight: f64,
+}
+
+impl Curves {
+    /// What is believed, for a plan: with the end of the believed curve for its weight, the time to half of it, and the shape
+    /// of the part that doubts. Where the page's own fit has no weight, this is the believed curve itself.
+    pub(super) fn planned(&self) -> Result<Planned> {
+        let (end, shape) = (self.believed.divergence(Period::NEVER), self.believed.doubtful().whole().alpha());
+        let lomax = Lomax::with_half_life(self.half_time(end)?, shape)?;
+        let rate = Rate::per(shape / lomax.beta().seconds(), Unit::Second)?;
+        Ok(Planned { rate, shape, weight: end })
+    }
+
+    /// When the believed curve is half-way to its end, by halving.
+    fn half_time(&self, end: f64) -> Result<Period> {
+        let (mut low, mut high) = (-46.0_f64, 46.0_f64);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            if self.believed.divergence(Period::of(middle.exp(), Unit::Second)?) < end / 2.0 {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(Period::of(high.exp(), Unit::Second)?)
+    }
 }
 
 /// One of the two.

@@ -161,16 +161,18 @@ fn walk(folder: &Path, below: &str, files: &mut Vec<Dated>, snapshots: &mut Snap
         if name.starts_with('.') {
             continue;
         }
-        if path.is_dir() {
-            // A link to a directory may lead in a circle.
-            if !path.is_symlink() {
-                let below = if below.is_empty() { name } else { format!("{below}/{name}") };
-                walk(&path, &below, files, snapshots)?;
-            }
+        let place = || path.display().to_string();
+        if path.is_dir() && path.is_symlink() {
+            snapshots.skip("directory", "a link to a directory may lead in a circle", place);
+        } else if path.is_dir() {
+            let below = if below.is_empty() { name } else { format!("{below}/{name}") };
+            walk(&path, &below, files, snapshots)?;
+        } else if !path.is_file() {
+            snapshots.skip("file", "it is no regular file, or is not there", place);
         } else if let Some((page, time)) = dated(below, &name) {
             files.push(Dated { path, page, time });
         } else {
-            snapshots.skip("file", "there is no time in its name", path.display().to_string());
+            snapshots.skip("file", "there is no time in its name", place);
         }
     }
     Ok(())

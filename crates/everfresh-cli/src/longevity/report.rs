@@ -34,11 +34,18 @@ pub(super) struct PageRow {
     change_frequency: Option<f64>,
     longevity_versions: Option<f64>,
     median_lifetime_days: Option<f64>,
+    /// The curve fitted to the page's own points: its name, how far it rises in the end, its rate, the items of a list, and how much it
+    /// counts in what is believed.
+    fit: &'static str,
+    fit_depth: Option<f64>,
+    fit_rate_per_day: Option<f64>,
+    fit_items: Option<u32>,
+    fit_weight: f64,
+    /// What is believed of the page, as `everfresh plan` reads it: changes per day, a weight, a curve and its shape.
+    rate: f64,
+    weight: f64,
     curve: &'static str,
-    curve_share: Option<f64>,
-    curve_rate_per_day: Option<f64>,
-    curve_items: Option<u32>,
-    curve_weight: f64,
+    shape: f64,
     elapsed_days: f64,
     divergence_now: f64,
     utility_now_days: f64,
@@ -72,13 +79,14 @@ pub(super) struct Terms {
 }
 
 /// What is seen of a page.
-pub(super) fn row(page: &Measured, curves: &Curves, terms: &Terms) -> PageRow {
+pub(super) fn row(page: &Measured, curves: &Curves, terms: &Terms) -> Result<PageRow> {
     let Terms { now, price, by } = *terms;
     let elapsed = Period::of(now.saturating_sub(page.last) as f64, Unit::Second).unwrap_or(Period::ZERO);
     let (makeup, chosen) = (&page.makeup, curves.chosen(by));
-    let (curve, curve_share, rate, curve_items) = described(&curves.fitted);
+    let (fit, rate, fit_items) = described(&curves.fitted);
+    let planned = curves.planned()?;
     let period = price.map(|price| chosen.period(price));
-    PageRow {
+    Ok(PageRow {
         page: page.name.clone(),
         class: match makeup.class {
             Class::Static => "static",
@@ -99,28 +107,32 @@ pub(super) fn row(page: &Measured, curves: &Curves, terms: &Terms) -> PageRow {
         change_frequency: page.change_frequency,
         longevity_versions: page.longevity,
         median_lifetime_days: page.median_lifetime.and_then(days),
-        curve,
-        curve_share,
-        curve_rate_per_day: rate.map(Rate::per_day),
-        curve_items,
-        curve_weight: curves.believed.weight(),
+        fit,
+        fit_depth: rate.map(|_| curves.fitted.divergence(Period::NEVER)),
+        fit_rate_per_day: rate.map(Rate::per_day),
+        fit_items,
+        fit_weight: curves.believed.weight(),
+        rate: planned.rate.per_day(),
+        weight: planned.weight,
+        curve: "lomax",
+        shape: planned.shape,
         elapsed_days: elapsed.days(),
         divergence_now: chosen.divergence(elapsed),
         utility_now_days: chosen.utility(elapsed) / Unit::Day.seconds(),
         period_days: period.and_then(days),
         frequency_per_day: period.map(|period| period.frequency().per_day()),
         mean_divergence: period.map(|period| chosen.mean_divergence(period)),
-    }
+    })
 }
 
-/// The name of a fitted curve, its share or depth, its rate and its K.
-fn described(fitted: &Fitted) -> (&'static str, Option<f64>, Option<Rate>, Option<u32>) {
+/// The name of a fitted curve, its rate and its K.
+fn described(fitted: &Fitted) -> (&'static str, Option<Rate>, Option<u32>) {
     match fitted {
-        Fitted::Static => ("static", None, None, None),
-        Fitted::Churn(churn) => ("churn", Some(churn.depth()), Some(churn.rate()), None),
-        Fitted::Scroll(list) => ("scroll", Some(list.share()), Some(list.rate()), Some(list.items())),
+        Fitted::Static => ("static", None, None),
+        Fitted::Churn(churn) => ("churn", Some(churn.rate()), None),
+        Fitted::Scroll(list) => ("scroll", Some(list.rate()), Some(list.items())),
         // Points were too few to fit anything: the curve of pages like it.
-        Fitted::Lomax(_) => ("group", None, None, None),
+        Fitted::Lomax(_) => ("group", None, None),
     }
 }
 
@@ -151,11 +163,15 @@ pub(super) fn batch(rows: &[PageRow]) -> Result<RecordBatch> {
         ("change_frequency", number(|row| row.change_frequency), true),
         ("longevity_versions", number(|row| row.longevity_versions), true),
         ("median_lifetime_days", number(|row| row.median_lifetime_days), true),
+        ("fit", text(|row| row.fit), false),
+        ("fit_depth", number(|row| row.fit_depth), true),
+        ("fit_rate_per_day", number(|row| row.fit_rate_per_day), true),
+        ("fit_items", whole(|row| row.fit_items), true),
+        ("fit_weight", number(|row| Some(row.fit_weight)), true),
+        ("rate", number(|row| Some(row.rate)), true),
+        ("weight", number(|row| Some(row.weight)), true),
         ("curve", text(|row| row.curve), false),
-        ("curve_share", number(|row| row.curve_share), true),
-        ("curve_rate_per_day", number(|row| row.curve_rate_per_day), true),
-        ("curve_items", whole(|row| row.curve_items), true),
-        ("curve_weight", number(|row| Some(row.curve_weight)), true),
+        ("shape", number(|row| Some(row.shape)), true),
         ("elapsed_days", number(|row| Some(row.elapsed_days)), true),
         ("divergence_now", number(|row| Some(row.divergence_now)), true),
         ("utility_now_days", number(|row| Some(row.utility_now_days)), true),
@@ -215,7 +231,7 @@ impl<'a> Report<'a> {
             "static",
             "changes",
             "median life",
-            "curve",
+            "fit",
             "elapsed",
             "utility now",
             "period",
@@ -229,7 +245,7 @@ impl<'a> Report<'a> {
                 percent(row.static_share),
                 format!("{} in {}", row.changes, row.versions),
                 time(row.median_lifetime_days, "longer"),
-                row.curve_words(),
+                row.fit_words(),
                 time(Some(row.elapsed_days), ""),
                 time(Some(row.utility_now_days), ""),
                 row.frequency_per_day.map_or_else(|| "-".to_owned(), |_| time(row.period_days, "never")),
@@ -241,14 +257,14 @@ impl<'a> Report<'a> {
 }
 
 impl PageRow {
-    /// The fitted curve for people: `churn 0.3, 2/day`.
-    pub(super) fn curve_words(&self) -> String {
-        let rate = self.curve_rate_per_day.and_then(|rate| Rate::per(rate, Unit::Day).ok());
-        match (self.curve_share, rate, self.curve_items) {
-            (Some(share), Some(rate), None) => format!("{} {}, {rate}", self.curve, number(share)),
-            (Some(share), Some(rate), Some(items)) => format!("{} {} of {items}, {rate}", self.curve, number(share)),
-            _ if self.curve == "group" => "too few points".to_owned(),
-            _ => self.curve.to_owned(),
+    /// The fitted curve for people: `churn to 0.3, 2/day`.
+    pub(super) fn fit_words(&self) -> String {
+        let rate = self.fit_rate_per_day.and_then(|rate| Rate::per(rate, Unit::Day).ok());
+        match (self.fit_depth, rate, self.fit_items) {
+            (Some(depth), Some(rate), None) => format!("{} to {}, {rate}", self.fit, number(depth)),
+            (Some(depth), Some(rate), Some(items)) => format!("{} of {items} to {}, {rate}", self.fit, number(depth)),
+            _ if self.fit == "group" => "too few points".to_owned(),
+            _ => self.fit.to_owned(),
         }
     }
 }

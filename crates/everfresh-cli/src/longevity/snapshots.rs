@@ -101,26 +101,35 @@ impl Snapshots {
     }
 
     /// Notes that something was skipped, and where the first was.
-    pub(super) fn skip(&mut self, what: &'static str, why: &'static str, place: impl Into<String>) {
+    pub(super) fn skip(&mut self, what: &'static str, why: &'static str, place: impl FnOnce() -> String) {
         match self.skipped.iter_mut().find(|known| known.1 == why) {
             Some(known) => known.2 += 1,
-            None => self.skipped.push((what, why, 1, place.into())),
+            None => self.skipped.push((what, why, 1, place())),
         }
     }
 
     /// The pages by name, their snapshots in order; says what was skipped, and of which pages a sample stands for the whole.
-    pub(super) fn finish(mut self) -> Vec<Page> {
+    ///
+    /// Snapshots that are later than now, in seconds since 1970, are none: a clock was wrong, or a name.
+    pub(super) fn finish(mut self, now: u64) -> Vec<Page> {
         let mut pages: Vec<(String, Gathered)> = std::mem::take(&mut self.pages).into_iter().collect();
         pages.sort_by(|a, b| a.0.cmp(&b.0));
         let sampled = pages.iter().filter(|(_, gathered)| gathered.below.is_some()).count();
         let mut done = Vec::with_capacity(pages.len());
         for (name, mut gathered) in pages {
             gathered.versions.sort_by_key(|version| version.0);
+            let known = gathered.versions.partition_point(|version| version.0 <= now);
+            for (time, _) in gathered.versions.drain(known..) {
+                self.skip("snapshot", "the time is later than now", || format!("page `{name}` at {}", date(time)));
+            }
+            if gathered.versions.is_empty() {
+                continue;
+            }
             let before = gathered.versions.len();
             let mut last = None;
             gathered.versions.retain(|version| last.replace(version.0) != Some(version.0));
             for _ in gathered.versions.len()..before {
-                self.skip("snapshot", "two snapshots of a page in the same second", format!("page `{name}`"));
+                self.skip("snapshot", "two snapshots of a page in the same second", || format!("page `{name}`"));
             }
             let (share, error) = (gathered.share(), gathered.error());
             done.push(Page { name, versions: gathered.versions, share, error });
@@ -140,6 +149,12 @@ impl Snapshots {
     }
 }
 
+/// A time as people write it.
+fn date(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    time.map_or_else(|| seconds.to_string(), |time| time.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,7 +168,7 @@ mod tests {
             snapshots.add_whole("page", time, Arc::new(fragments.clone()));
         }
         snapshots.add("page", 2, Sample::default());
-        let pages = snapshots.finish();
+        let pages = snapshots.finish(u64::MAX);
         let versions = &pages[0].versions;
         assert_eq!(versions.len(), 3);
         assert!(versions.iter().all(|(_, fragments)| fragments.len() <= MOST));

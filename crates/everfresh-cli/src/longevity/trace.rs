@@ -1,6 +1,6 @@
 //! Traces of fragments: what came and went with every revision of a page, as hashes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) fn read(folder: &Path, file: &Path, only: Option<&str>, every: u64) -
     }
     let line = ProgressLine::of("reading", None, size, "revisions");
     let (mut pages, mut live, mut end) = (Vec::new(), Live::default(), 0);
-    let mut record = csv::StringRecord::new();
+    let (mut record, mut begun) = (csv::StringRecord::new(), HashSet::new());
     while csv.read_record(&mut record).with_context(|| name.clone())? {
         let place = record.position().map_or(0, csv::Position::line);
         if place.is_multiple_of(1024) {
@@ -51,6 +51,9 @@ pub(super) fn read(folder: &Path, file: &Path, only: Option<&str>, every: u64) -
             line.at(Done { rows: place, bytes: read.load(Ordering::Relaxed) });
         }
         if record[0] != live.page {
+            if !begun.insert(record[0].to_owned()) {
+                bail!("{name}:{place}: the rows of page `{}` must be together, and others lie between", &record[0]);
+            }
             pages.push(std::mem::replace(&mut live, Live { page: record[0].to_owned(), ..Live::default() }));
         }
         let time = live.take(&record).map_err(|why| anyhow!("{name}:{place}: {why}"))?;

@@ -17,6 +17,7 @@ use crate::args::{ColumnArgs, PlanArgs, PriceArgs};
 use crate::chart;
 use crate::output;
 use crate::table::{self, Input, OutTable, Quantity, Wanted};
+use crate::whole;
 pub(crate) use pages::{Asked, FilePages, caps, wanted};
 use rows::{Applied, Shown};
 
@@ -47,6 +48,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     }
     args.output.out.as_deref().map(table::check_ending).transpose()?;
     args.plot.as_deref().map(chart::check_ending).transpose()?;
+    for path in [&args.output.out, &args.plot].into_iter().flatten() {
+        whole::check_not_read(path, &args.pages)?;
+    }
     let price = price(args)?;
     let input = open(args)?;
     let with_hosts = args.host_cap.is_some() || args.host_caps.is_some();

@@ -10,6 +10,7 @@ use everfresh::curve::Shape;
 use everfresh::plan::stream::{BadPage, Columns, Pages, Spread};
 
 use crate::args::ColumnArgs;
+use crate::output;
 use crate::progress::ProgressLine;
 use crate::table::{self, Batch, Input, Quantity, Wanted};
 
@@ -42,7 +43,7 @@ pub(crate) fn wanted(columns: &ColumnArgs, asked: Asked<'_>) -> table::Columns {
         key: Some(page_column.clone()),
         host: asked.host.map(str::to_owned),
         numbers: vec![
-            Wanted::required(rate_column, Quantity::Rate),
+            Wanted::required(rate_column, Quantity::Rate { may_be_absent: true }),
             Wanted::optional(asked.weight, "weight", Quantity::Weight),
             Wanted::optional(cost_column.as_deref(), "cost", Quantity::Cost),
             Wanted::optional(asked.count, "count", Quantity::Count),
@@ -156,9 +157,12 @@ pub(crate) fn with_columns<T>(
     let shapes = shapes(batch)?;
     let ids = hosts.map(|hosts| hosts.of(batch));
     let number = |wanted: usize| batch.numbers[wanted].as_deref();
+    let known = known(batch);
+    let (rate, weight) =
+        known.as_ref().map_or((number(RATE), number(WEIGHT)), |(rate, weight)| (Some(rate), Some(weight)));
     Ok(with(Columns {
-        rate: number(RATE).unwrap_or_default(),
-        weight: number(WEIGHT),
+        rate: rate.unwrap_or_default(),
+        weight,
         cost: number(COST),
         count: number(COUNT),
         min_period: number(MIN_PERIOD),
@@ -166,6 +170,20 @@ pub(crate) fn with_columns<T>(
         host: ids.as_deref(),
         shape: shapes.as_deref(),
     }))
+}
+
+/// Is the rate of a page not known, so that the plan leaves it alone?
+pub(crate) fn is_unknown(batch: &Batch, row: usize) -> bool {
+    batch.numbers[RATE].as_deref().is_some_and(|rates| rates[row].is_nan())
+}
+
+/// Rates and weights of a batch with pages whose rate is empty: these are as pages that never change and do not count.
+fn known(batch: &Batch) -> Option<(Vec<f64>, Vec<f64>)> {
+    let rates = batch.numbers[RATE].as_deref().filter(|rates| rates.iter().any(|rate| rate.is_nan()))?;
+    let weights = batch.numbers[WEIGHT].as_deref();
+    let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
+    let both = |(row, rate): (usize, &f64)| if rate.is_nan() { (0.0, 0.0) } else { (*rate, weight(row)) };
+    Some(rates.iter().enumerate().map(both).unzip())
 }
 
 /// The shapes of the curves of a batch; none if all are exponential.
@@ -200,26 +218,33 @@ impl Pages for FilePages<'_> {
     ) -> Result<()> {
         let line = ProgressLine::new(self.pass.get(), self.input, "pages");
         let is_first = self.census.borrow().is_none();
-        let mut census = Census::default();
+        let (mut census, mut unknown) = (Census::default(), 0);
         let hosts = self.hosts.as_ref();
         let of_batch = |batch: Batch| {
+            let unknown = if is_first { (0..batch.rows).filter(|row| is_unknown(&batch, *row)).count() } else { 0 };
             let (part, result) =
                 with_columns(hosts, &batch, |columns| (is_first.then(|| Census::of(columns)), each(columns)))?;
             // Values are checked by the reader: what is left is that two contradict each other, or the terms.
             let column = |error: &Error| if let Error::CurveNotPlanned { .. } = error { CURVE } else { MAX_PERIOD };
             let result = result.map_err(|(row, error)| batch.wrong(row, column(&error), &error.to_string()))?;
-            Ok((part, result))
+            Ok((part, unknown, result))
         };
-        self.input.scan(false, of_batch, |(part, result), done| {
+        self.input.scan(false, of_batch, |(part, more, result), done| {
             line.at(done);
+            unknown += more;
             if let Some(part) = part {
                 census.merge(&part);
             }
             take(result);
             Ok(())
         })?;
+        drop(line);
         if is_first {
             *self.census.borrow_mut() = Some(census);
+        }
+        if unknown > 0 {
+            let rows = output::count(unknown as f64, "row");
+            output::say(&format!("{rows} without a rate: these pages are not visited and count for nothing"));
         }
         Ok(())
     }
@@ -286,10 +311,10 @@ pub(crate) fn caps(names: &[String], own: &[(String, f64)], for_all: Option<f64>
     }
     if let Some(first) = idle.first() {
         // Perhaps misspelt.
-        crate::output::say(&format!(
+        output::say(&format!(
             "{} of {} in --host-caps without pages, such as `{first}`",
             idle.len(),
-            crate::output::count(own.len() as f64, "host")
+            output::count(own.len() as f64, "host")
         ));
     }
     caps

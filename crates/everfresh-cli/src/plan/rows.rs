@@ -38,6 +38,8 @@ pub(crate) struct Shown {
     pub cost: f64,
     pub count: f64,
     pub answer: Answer,
+    /// Was its rate empty?
+    pub is_unknown: bool,
 }
 
 /// What one batch gives.
@@ -129,7 +131,7 @@ fn schema(pages: &FilePages<'_>, solution: &Solution<'_>, args: &PlanArgs) -> Sc
 }
 
 /// The words for reasons, by their code.
-const REASONS: [&str; 9] = [
+const REASONS: [&str; 10] = [
     "visited",
     "static",
     "weightless",
@@ -139,7 +141,12 @@ const REASONS: [&str; 9] = [
     "at min_period",
     "at floor",
     "at host cap",
+    UNKNOWN,
 ];
+
+/// Why a page without a rate is not visited, and the place of these words.
+pub(super) const UNKNOWN: &str = "rate unknown";
+const UNKNOWN_CODE: u8 = 9;
 
 fn code(reason: Reason) -> u8 {
     match reason {
@@ -172,14 +179,16 @@ impl Work<'_> {
         let price_unit = DAY.powi(self.plans.chosen.terms().objective.time_power());
         let mut made = Made::with_room(if wants_table { batch.rows } else { 0 }, price_unit);
         let tally = self.plans.chosen.answers(columns, |i, answer| {
+            let is_unknown = super::pages::is_unknown(batch, i);
+            let answer = if is_unknown { unknown(answer) } else { answer };
             if wants_table {
-                made.push(&answer);
+                made.push(&answer, if is_unknown { UNKNOWN_CODE } else { code(answer.reason) });
             }
             if self.plot {
                 cloud.add(columns.rate[i], answer.frequency, columns.count.map_or(1.0, |counts| counts[i]));
             }
             if i < self.most_shown {
-                shown.push(Shown::of(columns, i, answer));
+                shown.push(Shown { is_unknown, ..Shown::of(columns, i, answer) });
             }
         });
         if let (Some(keys), false) = (&batch.key, shown.is_empty()) {
@@ -212,8 +221,14 @@ impl Shown {
             cost: at(columns.cost),
             count: at(columns.count),
             answer,
+            is_unknown: false,
         }
     }
+}
+
+/// Nobody knows how fresh a page is whose rate is not known.
+fn unknown(answer: Answer) -> Answer {
+    Answer { freshness: f64::NAN, age: f64::NAN, ..answer }
 }
 
 /// The columns that the plan adds to a batch.
@@ -243,14 +258,14 @@ impl Made {
     }
 
     #[inline]
-    fn push(&mut self, answer: &Answer) {
+    fn push(&mut self, answer: &Answer, reason: u8) {
         let per_day = answer.frequency * DAY;
         self.frequency.push(per_day);
         self.period.push(per_day.recip());
         self.price.push(answer.price / self.price_unit);
         self.freshness.push(answer.freshness);
         self.age.push(answer.age / DAY);
-        self.reason.push(code(answer.reason));
+        self.reason.push(reason);
     }
 
     fn batch(self, schema: &SchemaRef, batch: &Batch, counts: Option<&[f64]>) -> Result<RecordBatch> {

@@ -6,7 +6,7 @@ use everfresh::{Allocation, Objective, Order, Period, Unit};
 use serde::Serialize;
 
 use super::Planned;
-use super::rows::{Shown, word};
+use super::rows::{Shown, UNKNOWN, word};
 use crate::args::{PriceArgs, Word};
 use crate::output::{self, Grid, count, days, finite, number, percent};
 
@@ -230,15 +230,15 @@ impl Planned<'_> {
         for page in &self.shown {
             let mut row = vec![page.key.clone()];
             row.extend(counts.then(|| number(page.count)));
-            row.push(output::per(page.rate, self.unit));
+            row.push(if page.is_unknown { "-".to_owned() } else { output::per(page.rate, self.unit) });
             row.extend(weights.then(|| number(page.weight)));
             row.extend(costs.then(|| number(page.cost)));
             let seconds = |seconds: f64| Period::of(seconds, Unit::Second).unwrap_or(Period::NEVER);
             row.extend([
                 output::per(page.answer.frequency, self.unit),
                 seconds(page.answer.frequency.recip()).to_string(),
-                number(page.answer.freshness),
-                output::age(seconds(page.answer.age)),
+                if page.is_unknown { "-".to_owned() } else { number(page.answer.freshness) },
+                if page.is_unknown { "-".to_owned() } else { output::age(seconds(page.answer.age)) },
                 self.why(page),
             ]);
             grid.row(row);
@@ -250,6 +250,7 @@ impl Planned<'_> {
     fn why(&self, page: &Shown) -> String {
         let unit = Unit::Day.seconds().powi(self.objective().time_power());
         match page.answer.reason {
+            _ if page.is_unknown => UNKNOWN.to_owned(),
             Reason::TooExpensive { worth } => format!("given up: a visit gains at most {}", day_text(worth / unit)),
             reason => word(reason).to_owned(),
         }

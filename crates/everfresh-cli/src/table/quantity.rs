@@ -9,8 +9,12 @@ use everfresh::{Error, Page, Period, Rate, Unit};
 /// What a column holds. All values come out as `f64`, with times in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Quantity {
-    /// Changes per second: `3/day`, or a bare number per unit.
-    Rate,
+    /// Changes per second: `3/day`, or a bare number per unit. An empty value is `absent`, if there is such a thing, and comes out
+    /// as NaN.
+    Rate {
+        /// May values be empty?
+        may_be_absent: bool,
+    },
     /// Seconds: `2weeks`, or a bare number of units. An empty value is `absent`.
     Period {
         /// What stands for an empty value.
@@ -62,7 +66,7 @@ impl Quantity {
     pub(super) fn text(self, text: &str, unit: Unit) -> Result<f64, String> {
         let said = |error: Error| error.to_string();
         match self {
-            Quantity::Rate | Quantity::PerTime { .. } | Quantity::Period { .. } if is_bare(text) => {
+            Quantity::Rate { .. } | Quantity::PerTime { .. } | Quantity::Period { .. } if is_bare(text) => {
                 // The library reads the same, but looks for units first.
                 let value = text.parse().map_err(|_| format!("expected a number, got `{text}`"))?;
                 match self {
@@ -72,11 +76,15 @@ impl Quantity {
                     _ => self.number(value, unit),
                 }
             }
-            Quantity::Rate => Rate::parse(text, Some(unit)).map(Rate::per_second).map_err(said),
+            Quantity::Rate { may_be_absent: true } | Quantity::Time { may_be_absent: true } | Quantity::Shape
+                if text.is_empty() =>
+            {
+                Ok(f64::NAN)
+            }
+            Quantity::Rate { .. } => Rate::parse(text, Some(unit)).map(Rate::per_second).map_err(said),
             Quantity::Period { absent } if text.is_empty() => Ok(absent),
             Quantity::Period { .. } => Period::parse(text, Some(unit)).map(Period::seconds).map_err(said),
             Quantity::PerTime { what } => parse_per_time(what, text, Some(unit)).map_err(said),
-            Quantity::Time { may_be_absent: true } | Quantity::Shape if text.is_empty() => Ok(f64::NAN),
             Quantity::Time { .. } => match text.parse() {
                 Ok(seconds) => self.number(seconds, unit),
                 Err(_) => self.number(date(text)?, unit),
@@ -103,7 +111,9 @@ impl Quantity {
     const fn absent(self) -> Option<f64> {
         match self {
             Quantity::Period { absent } => Some(absent),
-            Quantity::Time { may_be_absent: true } | Quantity::Shape => Some(f64::NAN),
+            Quantity::Rate { may_be_absent: true } | Quantity::Time { may_be_absent: true } | Quantity::Shape => {
+                Some(f64::NAN)
+            }
             Quantity::Curve => Some(0.0),
             _ => None,
         }
@@ -135,7 +145,7 @@ impl Quantity {
         let page = Page::new(Rate::STATIC);
         let out = |what, bound| Err(Error::OutOfBounds { what, bound, value });
         let checked = match self {
-            Quantity::Rate => Rate::per(value, unit).map(Rate::per_second),
+            Quantity::Rate { .. } => Rate::per(value, unit).map(Rate::per_second),
             Quantity::Period { .. } => Period::of(value, unit).map(Period::seconds),
             Quantity::Weight => page.with_weight(value).map(|page| page.weight()),
             Quantity::Cost => page.with_cost(value).map(|page| page.cost()),
@@ -163,7 +173,9 @@ impl Quantity {
         };
         match self {
             // A division, not a product with the reciprocal: the same number is read from every format.
-            Quantity::Rate => each(values, |value| in_bounds(value / seconds), |value| value / seconds + 0.0, bad),
+            Quantity::Rate { .. } => {
+                each(values, |value| in_bounds(value / seconds), |value| value / seconds + 0.0, bad)
+            }
             Quantity::Period { .. } => each(values, |value| value >= 0.0, |value| value * seconds + 0.0, bad),
             Quantity::Weight => each(values, in_bounds, |value| value + 0.0, bad),
             Quantity::Cost => each(values, |value| (SMALLEST..=LARGEST).contains(&value), |value| value, bad),

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
 
 use crate::interrupt;
-use crate::output::machine;
+use crate::output::{self, machine};
 
 /// Endings of tables, by which those in a directory are known.
 const ENDINGS: [&str; 7] = ["csv", "tsv", "parquet", "arrow", "arrows", "ipc", "feather"];
@@ -219,13 +219,15 @@ fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
         if name.starts_with(['.', '_']) {
             continue;
         }
-        if path.is_dir() {
-            // A link to a directory may lead in a circle.
-            if !path.is_symlink() {
-                walk(&path, found)?;
-            }
-        } else if is_table(&name) {
+        if path.is_dir() && path.is_symlink() {
+            output::say(&format!("`{}` skipped: a link to a directory may lead in a circle", path.display()));
+        } else if path.is_dir() {
+            walk(&path, found)?;
+        } else if is_table(&name) && path.is_file() {
             found.push(path);
+        } else if is_table(&name) {
+            // A pipe in a directory would be waited for, perhaps for ever.
+            output::say(&format!("`{}` skipped: it is no regular file, or is not there", path.display()));
         }
     }
     Ok(())

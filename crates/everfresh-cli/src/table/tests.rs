@@ -30,7 +30,7 @@ fn rows(count: usize) -> Vec<Row> {
 
 fn columns() -> Columns {
     let numbers = vec![
-        Wanted::required("rate", Quantity::Rate),
+        Wanted::required("rate", Quantity::Rate { may_be_absent: false }),
         Wanted::optional(None, "weight", Quantity::Weight),
         Wanted::optional(None, "max_period", Quantity::Period { absent: f64::INFINITY }),
     ];

@@ -17,7 +17,7 @@ use parquet::file::writer::SerializedFileWriter;
 
 use crate::interrupt;
 use crate::output::{self, ReaderGone, cannot_write};
-use crate::whole::WholeFile;
+use crate::whole::{self, WholeFile};
 use parquet_out::Factories;
 use text_out::{Style, TextFormat};
 
@@ -178,9 +178,10 @@ impl Encoder {
     }
 }
 
-/// Is there a format for the ending of this name?
+/// Is there a format for the ending of this name, and a place for the file?
 pub(crate) fn check_ending(path: &Path) -> Result<()> {
-    asked(path).map(drop)
+    asked(path)?;
+    if path == Path::new("-") { Ok(()) } else { whole::check_place(path) }
 }
 
 /// Writes a table that is one batch, and says so.

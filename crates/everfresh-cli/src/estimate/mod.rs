@@ -212,8 +212,8 @@ impl<M: Model> Learner<M> {
         if again > 0 && told.changes as f64 > 0.95 * again as f64 && self.table.reader.told != Told::LastModified {
             let share = output::percent(told.changes as f64 / again as f64);
             text.push_str(&format!(
-                "\nhint: {share} of the visits found a change: how much more often pages change than they are visited cannot be told; \
-                 rates may be far too low or too high. Visit some pages more often, or give last-change times"
+                "\nhint: {share} of the visits found a change: how much more often pages change than they are visited can hardly be told, and \
+                 the intervals of gamma are wide for it. Visit some pages more often, or give last-change times"
             ));
         }
         let Some(priors) = self.model.priors() else {

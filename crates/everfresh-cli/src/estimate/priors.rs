@@ -63,6 +63,7 @@ impl Priors {
                 }
             }
         }
+        self.all = self.all.with_doubt(pages, base.mean());
     }
 
     /// Learns the priors of groups; `ranks` are the places of groups by name, so that their order does not depend on the rows.

@@ -19,6 +19,7 @@
 //! [`poisson`] asks whether changes are Poisson at all; [`foresight`](foresight()) scores any of them on what comes next. Every estimator passes the suite in [`checks`].
 
 pub mod checks;
+mod doubt;
 mod drift;
 mod foresight;
 mod gamma;

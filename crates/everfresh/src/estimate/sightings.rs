@@ -127,6 +127,28 @@ impl Sightings {
         }
     }
 
+    /// The logarithm of the probability of what was seen under a prior, up to what does not depend on the prior:
+    /// `ln ∫ λ^k e^(-λe) Π (1 - e^(-λI)) dGamma(λ; α, β)`.
+    pub(super) fn log_probability(&self, prior: &Prior) -> f64 {
+        let (alpha, beta) = (prior.alpha(), prior.beta().seconds());
+        let of_prior = alpha * beta.ln() - libm::lgamma(alpha);
+        if self.changed > 0.0 {
+            return of_prior + self.grid(prior).log_sum;
+        }
+        let shape = alpha + f64::from(self.counted);
+        of_prior + libm::lgamma(shape) - shape * (beta + f64::from(self.exposure_s)).ln()
+    }
+
+    /// Did every visit find a change, so that the rate is bounded from below only?
+    pub(super) fn is_unbounded(&self) -> bool {
+        self.changed > 0.0 && self.exposure_s == 0.0
+    }
+
+    /// Its numbers in bits, by which equal ones are known.
+    pub(super) fn key(&self) -> [u32; 5] {
+        [self.counted, self.exposure_s, self.changed, self.changed_s, self.changed_logs].map(f32::to_bits)
+    }
+
     /// How many bare changes there are, and within which times they came: one, or the three of Gauss's rule for a log-uniform law
     /// with this arithmetic and geometric mean.
     fn within(&self) -> Within {
@@ -237,6 +259,8 @@ struct Grid {
     mean: f64,
     /// ln of the mean less the mean of ln λ.
     log_gap: f64,
+    /// ln of the integral of the density.
+    log_sum: f64,
 }
 
 /// The sum over points converges faster than any power of their distance: a third of the width of the peak gives six digits. Quantiles
@@ -274,7 +298,8 @@ impl Grid {
         let [total, rates, logs] = sums;
         let mean = rates / total;
         let log_gap = ((mean / mode).ln() - logs / total).max(1e-12);
-        Grid { first, step, share: share.map(|share| share / total), points, mean, log_gap }
+        let log_sum = density.shape * mode.ln() + top + (total * step).ln();
+        Grid { first, step, share: share.map(|share| share / total), points, mean, log_gap, log_sum }
     }
 
     /// What the nearest gamma distribution has beyond the prior.

@@ -573,6 +573,60 @@ fn poisson_pages_pass_and_bursts_do_not() {
     assert_eq!(largest.law.name(), "Weibull", "{:?}", largest.held_out);
 }
 
+/// The check of Poisson changes at irregular visits, from hours to a month apart: of Poisson pages 5 % fail, and of groups of them, as
+/// they must by chance; bursts are still seen.
+#[test]
+fn irregular_visits_do_not_make_pages_seem_bursty() {
+    let page = |seed: u64, shape: f64, visits: u32| -> Vec<Observation> {
+        let mut rng = seeded(seed);
+        let rate = 0.02 * 50f64.powf(rng.random::<f64>());
+        let mut gap = || (1.0 - rng.random::<f64>()).ln().abs().powf(1.0 / shape) / rate;
+        let changes: Vec<f64> = (0..1500)
+            .scan(0.0, |at, _| {
+                *at += gap();
+                Some(*at)
+            })
+            .collect();
+        let mut now = 0.0;
+        let mut seen = Vec::new();
+        for _ in 0..visits {
+            let elapsed = irregular(&mut rng);
+            let until = |t: f64| changes.partition_point(|change| *change <= t);
+            let has_changed = until(now + elapsed) > until(now);
+            now += elapsed;
+            let elapsed = days(elapsed);
+            seen.push(
+                if has_changed { Observation::changed(elapsed) } else { Observation::unchanged(elapsed) }.unwrap(),
+            );
+        }
+        seen
+    };
+    let (mut groups, mut failing, mut pages, mut failed, mut dispersion) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for world in 0..8 {
+        let poisson: Vec<_> = (0..120).map(|number| page(1000 * world + number, 1.0, 80)).collect();
+        for group in poisson::examine(poisson.iter().map(Vec::as_slice)).iter().filter(|group| group.gaps > 100) {
+            groups += 1.0;
+            failing += f64::from(u8::from(!group.passes()));
+            // The pages with few gaps have few distances, of which fewer than 5 % are extreme.
+            pages += group.pages as f64;
+            failed += group.pages as f64 * (1.0 - group.passing);
+            dispersion += group.dispersion.unwrap_or(1.0);
+        }
+    }
+    dispersion /= groups;
+    println!(
+        "dispersion {dispersion:.3}; {failing} of {groups} groups and {failed} of {pages} pages of Poisson changes fail"
+    );
+    assert!(groups > 25.0 && failing / groups < 0.13, "{failing} of {groups} groups");
+    assert!((0.03..0.065).contains(&(failed / pages)), "{failed} of {pages} pages");
+    assert!((dispersion - 1.0).abs() < 0.06, "{dispersion}");
+    let bursty: Vec<_> = (0..120).map(|number| page(number, 0.5, 80)).collect();
+    let groups = poisson::examine(bursty.iter().map(Vec::as_slice));
+    let largest = groups.iter().max_by_key(|group| group.gaps).unwrap();
+    println!("bursts: {} {}, {} pass", largest.distance, largest.by_chance, largest.passing);
+    assert!(!largest.passes() && largest.passing < 0.8 && largest.dispersion.unwrap() > 1.3, "{largest:?}");
+}
+
 /// Nothing, one visit, and nonsense: the prior, or an error that says what is wrong.
 #[test]
 fn bad_input_is_refused_by_name() {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::Result;
-use everfresh::estimate::poisson::Group;
+use everfresh::estimate::poisson::{self, Group};
 use everfresh::estimate::{Estimate, Estimator, Observation};
 use everfresh::{Period, Rate, Unit};
 
@@ -190,9 +190,10 @@ fn verdict(groups: &[Group]) -> String {
     }
     let asked = output::count(groups.iter().map(|group| group.pages).sum::<usize>() as f64, "page");
     format!(
-        "{}\n{asked} with three changes or more, by the mean time between them. The distance is Kolmogorov's from the\n\
-         exponential law, corrected for regular visits (irregular ones make it too strict); chance explains as much\n\
-         as `by chance` 19 times in 20. The dispersion is 1 for Poisson pages, more for bursts, less for clockwork.\n",
-        grid.text()
+        "{}\n{asked} with three changes or more, by the mean time between them. The distance is Kolmogorov's from Poisson\n\
+         pages at the same visits, regular or not, drawn {} times; chance explains as much as `by chance` 19 times\n\
+         in 20. The dispersion is 1 for Poisson pages, more for bursts, less for clockwork.\n",
+        grid.text(),
+        poisson::REPLICAS
     )
 }

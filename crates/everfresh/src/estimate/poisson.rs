@@ -1,17 +1,19 @@
 //! Is it Poisson? The times between changes of pages, grouped by their mean, against the exponential law (CGM03 figure 14).
 //!
-//! Visits see a change only at the next visit, so that every time between two changes is known to within the visit grid.
-//! From the visit that found one change on, a Poisson page has no memory, and the time to the visit that finds the next is
-//! an exponential one rounded up to a visit. Given that N of M visits found a change, every choice of the N is as likely as
-//! any other, whatever the rate: a gap is longer than x with probability
-//!
-//! `S(x) = Π over i < N of (T - x - i g)/(T - i g)`, T the time watched, g = T/M the grid,
-//!
-//! which is exact for regular visits and needs no estimate of the rate. All figures here are corrected by it.
+//! Visits see a change only at the next visit, so that every time between two changes is known to within the visits. From
+//! the visit that found one change on, a Poisson page has no memory: what it would show is known from the visits alone. So each page is
+//! compared with [`REPLICAS`] Poisson pages at the very same visits that show as many changes, whatever the rate: a
+//! Monte Carlo test (Barnard 1963; Besag & Clifford 1989), which needs no theory of grids. Of N changes in M visits, N of the M are
+//! drawn: every time between two visits gets an exponential clock that runs as fast as the time is long, and the first N that ring are those
+//! with a change. For regular visits every choice is as likely as any other, and the test exact; for irregular ones it is the likelihood of the
+//! choice, averaged over the rates (with all rates alike beforehand, and the time that stayed quiet as a factor). The draws depend
+//! on nothing but the place of the page among those examined: the same pages give the same answer.
 
 use super::{Observation, Seen};
 use crate::curve::{DivergenceCurve, Exponential, Lomax, Weibull};
+use crate::numeric::spread;
 use crate::units::{Period, Rate, Unit};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// One page's times between detected changes.
@@ -22,58 +24,69 @@ struct Gaps {
     total: f64,
     /// After the last change.
     tail: f64,
-    /// The mean time between visits.
-    grid: f64,
+    /// The times between visits; where changes are dated, that before the first change is among them.
+    visits: Vec<f64>,
+    is_dated: bool,
 }
 
 /// A dated change is known to a thousandth of its gap.
 const DATED: f64 = 0.999;
+
+/// The time before a visit that is known to have no change, where changes are dated.
+fn known(observation: &Observation) -> f64 {
+    let elapsed = observation.elapsed().seconds();
+    match observation.seen() {
+        Seen::LastChange(since) => since.seconds(),
+        Seen::Unchanged => elapsed,
+        Seen::Changed | Seen::Changes(_) => elapsed / 2.0,
+    }
+}
 
 impl Gaps {
     /// Collects the gaps of a page, from its first change on; none for a page that changed less than twice.
     fn of(observations: &[Observation]) -> Option<Gaps> {
         let first = observations.iter().position(Observation::has_changed)?;
         let dated = observations.iter().any(|observation| matches!(observation.seen(), Seen::LastChange(_)));
-        let gaps =
-            if dated { Gaps::dated(&observations[first..]) } else { Gaps::on_a_grid(&observations[first + 1..]) };
+        let later = &observations[if dated { first } else { first + 1 }..];
+        let visits = later.iter().map(|observation| observation.elapsed().seconds()).collect();
+        let changed = later.iter().map(Observation::has_changed);
+        let gaps = if dated {
+            Gaps::dated(visits, later.iter().map(known).zip(changed))
+        } else {
+            Gaps::on_a_grid(visits, changed)
+        };
         (!gaps.gaps.is_empty()).then_some(gaps)
     }
 
-    /// From visit to visit.
-    fn on_a_grid(observations: &[Observation]) -> Gaps {
-        let (mut gaps, mut waited, mut total) = (Vec::new(), 0.0, 0.0);
-        for observation in observations {
-            let elapsed = observation.elapsed().seconds();
-            total += elapsed;
-            if observation.has_changed() {
+    /// From visit to visit: the times between them, and whether each found a change.
+    fn on_a_grid(visits: Vec<f64>, changed: impl Iterator<Item = bool>) -> Gaps {
+        let (mut gaps, mut waited) = (Vec::new(), 0.0);
+        for (elapsed, has_changed) in visits.iter().zip(changed) {
+            if has_changed {
                 gaps.push((waited, waited + elapsed));
                 waited = 0.0;
             } else {
                 waited += elapsed;
             }
         }
-        Gaps { gaps, total, tail: waited, grid: total / observations.len().max(1) as f64 }
+        Gaps { gaps, total: visits.iter().sum(), tail: waited, visits, is_dated: false }
     }
 
     /// From the last quiet visit back to the date of the change before it: time runs backwards here, since what lies before
     /// a dated change, back to the visit before, may hide others. The last of these gaps has the place of the tail.
-    fn dated(observations: &[Observation]) -> Gaps {
+    ///
+    /// `known` has for every visit the time without a change before it, and whether it found one.
+    fn dated(visits: Vec<f64>, known: impl Iterator<Item = (f64, bool)>) -> Gaps {
         let (mut gaps, mut tail, mut total) = (Vec::new(), 0.0, 0.0);
-        for (i, observation) in observations.iter().enumerate() {
-            let elapsed = observation.elapsed().seconds();
-            let known = match observation.seen() {
-                Seen::LastChange(since) => since.seconds(),
-                Seen::Unchanged => elapsed,
-                Seen::Changed | Seen::Changes(_) => elapsed / 2.0,
-            };
-            if observation.has_changed() && i > 0 {
+        for (i, (known, has_changed)) in known.enumerate() {
+            if has_changed && i > 0 {
                 gaps.push((tail * DATED, tail));
                 tail = 0.0;
             }
             tail += known;
             total += known;
         }
-        Gaps { gaps, total, tail, grid: 0.0 }
+        Gaps { gaps, total, tail, visits, is_dated: true }
     }
 
     fn mean(&self) -> f64 {
@@ -99,35 +112,145 @@ impl Gaps {
         (early > 0.0).then_some((middle / early, later))
     }
 
-    /// P(a gap is longer than x), if the page is Poisson.
-    fn survival(&self, x: f64) -> f64 {
+    /// A Poisson page at the same visits with as many changes; dates are drawn at the likeliest rate.
+    fn anew(&self, draws: &mut Draws) -> Gaps {
         let n = self.gaps.len();
-        if x >= self.total - (n as f64 - 1.0) * self.grid {
-            return 0.0;
+        let mut clocks: Vec<f64> = self.visits.iter().map(|elapsed| -draws.uniform().ln() / elapsed).collect();
+        if !self.is_dated {
+            let last = *clocks.clone().select_nth_unstable_by(n - 1, f64::total_cmp).1;
+            return Gaps::on_a_grid(self.visits.clone(), clocks.into_iter().map(|clock| clock <= last));
         }
-        // Many changes on a fine grid: the product is a power.
-        if n > 500 && n as f64 * self.grid < 1e-3 * self.total {
-            return (n as f64 * (-x / self.total).ln_1p()).exp();
-        }
-        let step = |i: usize| {
-            let before = self.total - i as f64 * self.grid;
-            (before - x) / before
-        };
-        (0..n).map(step).product::<f64>().clamp(0.0, 1.0)
+        // The first visit found the change from which on the page was watched.
+        clocks[0] = 0.0;
+        let last = *clocks.clone().select_nth_unstable_by(n, f64::total_cmp).1;
+        let rate = (n + 1) as f64 / self.total;
+        let mut since = |elapsed: f64| -(draws.uniform() * (-rate * elapsed).exp_m1()).ln_1p() / rate;
+        let known: Vec<(f64, bool)> = self
+            .visits
+            .iter()
+            .zip(clocks)
+            .map(|(elapsed, clock)| if clock <= last { (since(*elapsed), true) } else { (*elapsed, false) })
+            .collect();
+        Gaps::dated(self.visits.clone(), known.into_iter())
     }
 
-    /// The squared relative deviation of all gaps, the unfinished one included, over what a Poisson page has on this grid.
-    fn dispersion(&self) -> Option<f64> {
-        let n = self.gaps.len() as f64;
-        let mean = self.total / (n + 1.0);
-        let squares: f64 = self.gaps.iter().map(|(_, high)| (high - mean).powi(2)).sum();
-        let found = (squares + (self.tail - mean).powi(2)) / ((n + 1.0) * mean * mean);
-        // N of M places without replacement: the variance of the spacings.
-        let share = if self.grid > 0.0 { 1.0 - n * self.grid / self.total } else { 1.0 };
-        let expected = n / (n + 2.0) * share;
-        // Where nearly every visit finds a change, the grid hides all there is to see.
-        (share > 0.1).then(|| found / expected)
+    /// The mean of its gaps, the unfinished one among them.
+    fn scale(&self) -> f64 {
+        self.total / (self.gaps.len() + 1) as f64
     }
+
+    /// What is counted of the page, on a scale with this mean, with bars of this width.
+    fn tally(&self, mean: f64, width: f64) -> Tally {
+        let mut tally = Tally { places: [0; PLACES], bars: [0; BARS] };
+        let place = |share: f64, of: usize| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 0, and then bounded")]
+            let place = share as usize;
+            place.min(of)
+        };
+        for (_, high) in &self.gaps {
+            // Where on the scale of an exponential law; any scale does for what is only compared.
+            let share = -(-high / mean).exp_m1();
+            tally.places[place(share * PLACES as f64, PLACES - 1)] += 1;
+            // Up to the end of a bar, which belongs to it.
+            let bar = place((high / width - 1e-9).max(0.0), BARS);
+            if let Some(count) = tally.bars.get_mut(bar) {
+                *count += 1;
+            }
+        }
+        tally
+    }
+
+    /// The squared relative deviation of all gaps, the unfinished one included.
+    fn deviation(&self) -> f64 {
+        let (n, mean) = (self.gaps.len() as f64, self.scale());
+        let squares: f64 = self.gaps.iter().map(|(_, high)| (high - mean).powi(2)).sum();
+        (squares + (self.tail - mean).powi(2)) / ((n + 1.0) * mean * mean)
+    }
+
+    /// Does nearly every visit find a change, so that there is nothing to see between them?
+    fn is_hidden(&self) -> bool {
+        !self.is_dated && self.gaps.len() as f64 > 0.9 * self.visits.len() as f64
+    }
+}
+
+/// Poisson pages that each page is compared with.
+pub const REPLICAS: usize = 99;
+
+/// Of the page and its replicas together, so many of the most extreme are called extreme: 5 %.
+const EXTREME: usize = (REPLICAS + 1) / 20;
+
+/// Places on the scale of gaps, and bars of the picture.
+const PLACES: usize = 100;
+const BARS: usize = 10;
+
+/// Numbers between 0 and 1 that look random, the same for the same seed (`SplitMix64`).
+struct Draws(u64);
+
+impl Draws {
+    fn new(seed: u64) -> Draws {
+        Draws(spread(seed))
+    }
+
+    /// Above 0 and below 1.
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        ((spread(self.0) >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
+    }
+}
+
+/// How many gaps a page, or a group, has in each place and in each bar.
+#[derive(Clone, Copy)]
+struct Tally {
+    places: [u32; PLACES],
+    bars: [u32; BARS],
+}
+
+impl Tally {
+    fn add(&mut self, other: &Tally) {
+        self.places.iter_mut().zip(other.places).for_each(|(sum, more)| *sum += more);
+        self.bars.iter_mut().zip(other.bars).for_each(|(sum, more)| *sum += more);
+    }
+}
+
+/// A page's own figures: does it pass, and its dispersion.
+struct Judged {
+    passes: bool,
+    dispersion: Option<f64>,
+}
+
+/// Tallies of a page, then of its replicas, and what they say of it.
+fn judge(page: &Gaps, seed: u64, width: f64) -> (Vec<Tally>, Judged) {
+    let (mut draws, scale) = (Draws::new(seed), page.scale());
+    let (mut tallies, mut deviations) = (vec![page.tally(scale, width)], 0.0);
+    for _ in 0..REPLICAS {
+        let replica = page.anew(&mut draws);
+        tallies.push(replica.tally(scale, width));
+        deviations += replica.deviation() / REPLICAS as f64;
+    }
+    let distances = distances(&tallies);
+    let extreme = distances[1..].iter().filter(|distance| **distance >= distances[0]).count();
+    let dispersion = (!page.is_hidden() && deviations > 0.0).then(|| page.deviation() / deviations);
+    (tallies, Judged { passes: extreme >= EXTREME, dispersion })
+}
+
+/// Kolmogorov's distance of each tally from the mean of all of them: all are treated alike, so that the first is as likely as any other
+/// to be the most extreme, if it is one of them.
+fn distances(tallies: &[Tally]) -> Vec<f64> {
+    let gaps: u32 = tallies[0].places.iter().sum();
+    let mut mean = [0.0; PLACES];
+    for tally in tallies {
+        mean.iter_mut().zip(tally.places).for_each(|(sum, count)| *sum += f64::from(count) / tallies.len() as f64);
+    }
+    let distance = |tally: &Tally| {
+        let (mut apart, mut worst) = (0.0, 0.0_f64);
+        for (count, mean) in tally.places.iter().zip(mean) {
+            apart += f64::from(*count) - mean;
+            worst = worst.max(apart.abs());
+        }
+        // Sums of shares are not exact: nearer than this is the same.
+        (worst / f64::from(gaps.max(1)) * 1e9).round() / 1e9
+    };
+    tallies.iter().map(distance).collect()
 }
 
 /// A gap of which it is known that it was longer than `survived`: it ended between `low` and `high`, or has not ended.
@@ -189,11 +312,11 @@ pub struct Group {
     pub pages: usize,
     /// Their times between changes.
     pub gaps: usize,
-    /// Kolmogorov's distance of the gaps from the exponential law: 0 to 1.
+    /// Kolmogorov's distance of the gaps from those of Poisson pages at the same visits: 0 to 1.
     pub distance: f64,
-    /// The distance that chance explains, 19 times in 20: `1.36/sqrt(gaps)`.
+    /// The distance that chance explains, 19 times in 20: that of the fifth farthest of [`REPLICAS`] groups of such pages.
     pub by_chance: f64,
-    /// The share of pages whose own gaps pass as exponential by the same measure; about 0.95 or more of Poisson pages do.
+    /// The share of pages whose own gaps pass by the same measure; about 0.95 or more of Poisson pages do.
     pub passing: f64,
     /// The squared relative deviation of the gaps: 1 for Poisson, more for bursts, less for clockwork. None where nearly
     /// every visit found a change.
@@ -244,84 +367,76 @@ fn octave(seconds: f64) -> i32 {
 fn group(octave: i32, pages: &[Gaps], later: &[Vec<Spell>]) -> Group {
     let gaps: usize = pages.iter().map(|page| page.gaps.len()).sum();
     let from = Unit::Day.seconds() * f64::from(octave).exp2();
-    let dispersion = dispersion(pages);
+    let width = pages.iter().map(|page| page.total).sum::<f64>() / gaps as f64 / 2.0;
+    let (tallies, judged) = compare(octave, pages, width);
+    let mut distances = distances(&tallies);
+    let distance = distances.remove(0);
+    distances.sort_by(f64::total_cmp);
+    let dispersion = dispersion(pages, &judged);
     let is_bursty = dispersion.is_some_and(|dispersion| dispersion > BURSTY);
     let (held_out, law, shape) = verdict(later, from * std::f64::consts::SQRT_2, is_bursty);
     Group {
         mean_gap: (Period::raw(from), Period::raw(2.0 * from)),
         pages: pages.len(),
         gaps,
-        distance: distance(pages),
-        by_chance: by_chance(gaps),
-        passing: pages.iter().filter(|page| passes(page)).count() as f64 / pages.len() as f64,
+        distance,
+        by_chance: distances[REPLICAS - EXTREME],
+        passing: judged.iter().filter(|page| page.passes).count() as f64 / pages.len() as f64,
         dispersion,
-        bars: bars(pages, gaps),
+        bars: bars(&tallies, gaps, width),
         held_out,
         law,
         shape,
     }
 }
 
-/// Kolmogorov's distance that 19 of 20 samples stay within.
-fn by_chance(gaps: usize) -> f64 {
-    1.36 / (gaps as f64).sqrt()
-}
+/// Pages that are compared before their tallies are added up.
+const CHUNK: usize = 32;
 
-fn passes(page: &Gaps) -> bool {
-    distance(std::slice::from_ref(page)) <= by_chance(page.gaps.len())
-}
-
-/// Kolmogorov's distance of the gaps' probabilities from the uniform law, each spread over the visit it fell in.
-fn distance(pages: &[Gaps]) -> f64 {
-    const BINS: usize = 400;
-    let gaps: usize = pages.iter().map(|page| page.gaps.len()).sum();
-    let mut mass = [0.0; BINS + 1];
-    for page in pages {
-        for (low, high) in &page.gaps {
-            let scale = |x: f64| (1.0 - page.survival(x)) * BINS as f64;
-            let (from, to) = (scale(*low), scale(*high).max(scale(*low) + 1e-9));
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the bins")]
-            let (first, last) = (from as usize, (to as usize).min(BINS));
-            for (bin, mass) in mass.iter_mut().enumerate().take(last + 1).skip(first) {
-                *mass += (to.min(bin as f64 + 1.0) - from.max(bin as f64)).max(0.0) / (to - from);
-            }
+/// The tallies of all pages together, then those of their replicas; and what is said of each page.
+fn compare(octave: i32, pages: &[Gaps], width: f64) -> (Vec<Tally>, Vec<Judged>) {
+    let of_chunk = |(number, chunk): (usize, &[Gaps])| {
+        let mut sums: Vec<Tally> = Vec::new();
+        let mut judged = Vec::with_capacity(chunk.len());
+        for (page, gaps) in chunk.iter().enumerate() {
+            let seed = u64::from(octave.cast_unsigned()) << 32 ^ (number * CHUNK + page) as u64;
+            let (tallies, said) = judge(gaps, seed, width);
+            judged.push(said);
+            add_up(&mut sums, tallies);
         }
+        (sums, judged)
+    };
+    let parts: Vec<_> = pages.par_chunks(CHUNK).enumerate().map(of_chunk).collect();
+    let (mut sums, mut judged) = (Vec::new(), Vec::with_capacity(pages.len()));
+    for (tallies, said) in parts {
+        add_up(&mut sums, tallies);
+        judged.extend(said);
     }
-    let mut sum = 0.0;
-    let mut worst = 0.0f64;
-    for (bin, mass) in mass.iter().enumerate().take(BINS) {
-        sum += mass / gaps as f64;
-        worst = worst.max((sum - (bin + 1) as f64 / BINS as f64).abs());
-    }
-    worst
+    (sums, judged)
 }
 
-fn dispersion(pages: &[Gaps]) -> Option<f64> {
-    let figures = pages.iter().filter_map(|page| Some((page.dispersion()?, page.gaps.len() as f64)));
+fn add_up(sums: &mut Vec<Tally>, more: Vec<Tally>) {
+    if sums.is_empty() {
+        *sums = more;
+    } else {
+        sums.iter_mut().zip(&more).for_each(|(sum, more)| sum.add(more));
+    }
+}
+
+fn dispersion(pages: &[Gaps], judged: &[Judged]) -> Option<f64> {
+    let figures = pages.iter().zip(judged).filter_map(|(page, said)| Some((said.dispersion?, page.gaps.len() as f64)));
     let (sum, weight) = figures.fold((0.0, 0.0), |(sum, weight), (d, n)| (sum + d * n, weight + n));
     (weight > 0.0).then(|| sum / weight)
 }
 
 /// Shares of gaps by length, seen and expected.
-fn bars(pages: &[Gaps], gaps: usize) -> Vec<Bar> {
-    let total: f64 = pages.iter().map(|page| page.total).sum();
-    let width = total / gaps as f64 / 2.0;
-    let mut before = (0.0, 0.0);
-    let mut bars = Vec::new();
-    for bar in 1..=10 {
-        let up_to = f64::from(bar) * width;
-        let (mut seen, mut expected) = (0.0, 0.0);
-        for page in pages {
-            seen += page.gaps.iter().filter(|(_, high)| *high <= up_to).count() as f64;
-            // A gap is seen at a visit: the last one before the end of the bar counts.
-            let last = if page.grid > 0.0 { (up_to / page.grid + 1e-9).floor() * page.grid } else { up_to };
-            expected += page.gaps.len() as f64 * (1.0 - page.survival(last));
-        }
-        let (seen, expected) = (seen / gaps as f64, expected / gaps as f64);
-        bars.push(Bar { up_to: Period::raw(up_to), seen: seen - before.0, expected: expected - before.1 });
-        before = (seen, expected);
-    }
-    bars
+fn bars(tallies: &[Tally], gaps: usize, width: f64) -> Vec<Bar> {
+    let bar = |number: usize| {
+        let share = |tally: &Tally| f64::from(tally.bars[number]) / gaps as f64;
+        let expected = tallies[1..].iter().map(share).sum::<f64>() / REPLICAS as f64;
+        Bar { up_to: Period::raw((number + 1) as f64 * width), seen: share(&tallies[0]), expected }
+    };
+    (0..BARS).map(bar).collect()
 }
 
 /// Spells of nearly the same bounds together, and how many.

@@ -1,5 +1,6 @@
-use super::fragment::{Cut, Shingler, Sink, spread};
+use super::fragment::{Cut, Shingler, Sink};
 use crate::error::{Error, Result, magnitude};
+use crate::numeric::spread;
 
 /// The set of a page version's fragments, exactly: `F(P)` of OP08 equation 3.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

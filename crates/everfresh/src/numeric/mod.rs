@@ -8,6 +8,7 @@ mod exp_difference;
 mod gamma;
 mod phi;
 mod root;
+mod spread;
 mod sum;
 
 pub(crate) use digamma::shape_of_log_gap;
@@ -18,4 +19,5 @@ pub(crate) use gamma::{Tail, gamma_lower_inverse, normal_quantile, poisson_tails
 pub use gamma::{gamma_lower, gamma_quantile};
 pub use phi::Phi;
 pub(crate) use root::{Evaluation, solve};
+pub(crate) use spread::spread;
 pub use sum::Sum;

@@ -77,7 +77,7 @@ fn exact_churn_is_found() {
 
 #[test]
 fn exact_scroll_is_found() {
-    for items in [3, 5, 10, 20, 50, 100] {
+    for items in [3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100] {
         for share in [0.1, 0.5, 1.0] {
             let rate = f64::from(items) / 8.0;
             let truth = Scroll::new(per_day(rate), items, share).unwrap();
@@ -125,6 +125,15 @@ fn few_points_are_not_overfitted() {
     // Five points are enough for churn, never for a list.
     let list = Scroll::new(per_day(10.0), 50, 0.5).unwrap();
     assert!(matches!(fit(&points_of(&list, (1..=5).map(f64::from)), few()), Fitted::Churn(_)));
+}
+
+/// Points that a page which was wholly replaced before the first of them explains best, and a slow one nearly as well.
+#[test]
+fn the_quickest_pages_are_tried() {
+    let points = [(7.57, 0.04), (29.1, 0.45), (23.2, 0.96), (10.4, 0.42), (3.17, 0.0), (1.16, 0.9), (27.0, 0.89)];
+    let points = points.map(|(day, divergence)| point(day, divergence));
+    let Fitted::Churn(churn) = fit_churn(&points) else { panic!("no churn") };
+    assert!(churn.rate().per_day() > 4.0 && (churn.depth() - 0.523).abs() < 0.002, "{churn:?}");
 }
 
 proptest! {

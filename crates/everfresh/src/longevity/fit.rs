@@ -67,8 +67,8 @@ impl DivergenceCurve for Fitted {
 /// Points may fall (fragments that come back, OP08 footnote 3) and come in any order: the curve goes between them.
 ///
 /// For a given K and rate the depth is a linear least-squares problem, so that only the rate is searched for (variable
-/// projection), by tables of the shapes of lists of 1, 2, 3, 5, 10, 20, 50 and 100 items. Longer lists look like those of
-/// 100: straight lines until all is replaced.
+/// projection), by tables of the shapes of lists of 1 to 100 items, neighbours a fifth to a half apart. Longer lists look like those
+/// of 100: straight lines until all is replaced.
 ///
 /// ```
 /// use everfresh::curve::{Churn, DivergenceCurve, Lomax, Scaled};
@@ -120,8 +120,12 @@ pub fn fit_scroll(points: &[Point]) -> Fitted {
 /// The points from which `AICc` exists for churn: two parameters, the error, and two more.
 const FEWEST: usize = 5;
 
-/// The numbers of items that are tried.
-const SIZES: [u32; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
+/// The numbers of items that there are tables for.
+const SIZES: [u32; 18] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100];
+
+/// The places of those that are tried first, and then how far from the best of them others are: the error has one valley.
+const FIRST_SIZES: [usize; 5] = [1, 4, 8, 12, 17];
+const NEARER: [usize; 2] = [2, 1];
 
 /// Points as the search wants them: logarithms of time, so that another rate is another offset.
 struct Sample {
@@ -182,9 +186,9 @@ impl Sample {
     }
 
     /// The best pace on a coarse grid: from a page of which a twentieth was replaced at the last point to one that
-    /// was replaced several times over before the first.
+    /// was replaced ten times over before the first.
     fn scan(&self, size: usize) -> Trial {
-        let (from, to) = (-self.latest - 3.0, -self.earliest + 1.5);
+        let (from, to) = (-self.latest - 3.0, -self.earliest + 2.4);
         let mut best = self.trial(size, from, 0.5);
         let (mut pace, mut depth) = (from + STRIDE, best.depth);
         while pace < to {
@@ -223,10 +227,19 @@ impl Sample {
     fn best_list(&self, churn: Trial) -> Trial {
         let mut best = self.refine(self.scan(SIZES.len() - 1));
         let mut last = churn;
-        for size in 1..SIZES.len() {
+        for size in FIRST_SIZES {
             last = self.refine(Trial { size, ..last });
             if last.error < best.error {
                 best = last;
+            }
+        }
+        for stride in NEARER {
+            let middle = best;
+            for size in [middle.size.saturating_sub(stride).max(1), (middle.size + stride).min(SIZES.len() - 1)] {
+                let trial = self.refine(Trial { size, ..middle });
+                if trial.error < best.error {
+                    best = trial;
+                }
             }
         }
         best

@@ -4,7 +4,7 @@
 //! budget: all their intervals times the same factor. Each number is the mean over seeds, which place the visits; beside it stands
 //! how many standard errors of the difference, over seeds, it lies above uniform.
 
-use std::fmt::Write as _;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -13,6 +13,7 @@ use everfresh_sim::Conditions;
 use everfresh_sim::contest::{Contest, Entrant, Goal};
 use everfresh_sim::trace::{Window, load};
 use everfresh_sim::world::World;
+use rayon::prelude::*;
 
 use crate::bench::Options;
 
@@ -57,7 +58,7 @@ fn cell(reached: &[f64], baseline: &[f64]) -> String {
     let gain = gains.iter().sum::<f64>() / number;
     let spread = gains.iter().map(|x| (x - gain).powi(2)).sum::<f64>() / (number - 1.0).max(1.0);
     let error = (spread / number).sqrt();
-    if error > 0.0 { format!("{mean:.4} {:+.1}", (gain / error).clamp(-99.0, 99.0)) } else { format!("{mean:.4}") }
+    if error > 0.0 { format!("{mean:.4} ({:+.1})", (gain / error).clamp(-99.0, 99.0)) } else { format!("{mean:.4}") }
 }
 
 fn row(world: &World, duration_s: f64, goal: Goal, days: f64, seeds: usize) -> Result<String> {
@@ -68,12 +69,12 @@ fn row(world: &World, duration_s: f64, goal: Goal, days: f64, seeds: usize) -> R
         let scores = contest.run(entrant, &|_: f64| true).context("nobody stopped it")?;
         Ok(scores.iter().map(|score| goal.reached(score).mean).collect())
     };
-    let baseline = reached(Entrant::Uniform)?;
-    let mut text = format!("| {} | {days} |", world.name);
-    for entrant in entrants(goal) {
-        let _ = write!(text, " {} |", cell(&reached(entrant)?, &baseline));
-    }
-    Ok(text)
+    // A trace of thirty pages keeps one thread busy, so that policies run beside each other.
+    let entrants = entrants(goal);
+    let all = entrants.par_iter().map(|entrant| reached(*entrant)).collect::<Result<Vec<_>>>()?;
+    let baseline = entrants.iter().position(|entrant| *entrant == Entrant::Uniform).context("no baseline")?;
+    let cells: Vec<String> = all.iter().map(|each| cell(each, &all[baseline])).collect();
+    Ok(format!("| {} | {days} | {} |", world.name, cells.join(" | ")))
 }
 
 fn heading(goal: Goal) -> String {
@@ -81,28 +82,31 @@ fn heading(goal: Goal) -> String {
     format!("| trace | days | {} |\n|{}", names.join(" | "), " --- |".repeat(names.len() + 2))
 }
 
-/// A trace at every budget.
-fn trace(folder: &Path, goal: Goal, options: Options) -> Result<Option<Vec<String>>> {
+/// A trace as a world, where it has what the goal asks for.
+fn world(folder: &Path, goal: Goal, pages: usize) -> Result<Option<(World, f64)>> {
     let with_fragments = goal == Goal::Content;
     if with_fragments && !folder.join("shingles.csv.zst").exists() {
         return Ok(None);
     }
     let (world, duration_s) = load(folder, &Window { from_unix: Some(FROM_UNIX), to_unix: None, with_fragments })?;
-    let world = world.sample(options.pages);
-    EVERY_DAYS.iter().map(|days| row(&world, duration_s, goal, *days, options.runs)).collect::<Result<_>>().map(Some)
+    Ok(Some((world.sample(pages), duration_s)))
 }
 
-/// Measures and returns what to print.
-pub fn run(options: Options) -> Result<String> {
-    let mut text = String::new();
-    for (goal, words) in [(Goal::Freshness, "share of time fresh"), (Goal::Content, "1 - mean divergence of content")] {
-        let _ = writeln!(text, "{words}, and standard errors above uniform\n\n{}", heading(goal));
+/// Measures, and writes Markdown to `out`: each row as soon as it is known.
+pub fn run(options: Options, out: &mut dyn Write) -> Result<()> {
+    let Options { pages, runs, .. } = options;
+    writeln!(out, "# Every policy on recorded traces\n\n`cargo xtask bench bakeoff --pages {pages} --runs {runs}`\n")?;
+    writeln!(out, "At most {pages} pages of each trace, from 2023 on, with {runs} seeds.")?;
+    writeln!(out, "In brackets: standard errors of the difference, over seeds, above uniform.")?;
+    for (goal, words) in [(Goal::Freshness, "Share of time fresh"), (Goal::Content, "1 - mean divergence of content")] {
+        writeln!(out, "\n## {words}\n\n{}", heading(goal))?;
         for folder in folders()? {
-            for line in trace(&folder, goal, options)?.unwrap_or_default() {
-                let _ = writeln!(text, "{line}");
+            let Some((world, duration_s)) = world(&folder, goal, pages)? else { continue };
+            for days in EVERY_DAYS {
+                writeln!(out, "{}", row(&world, duration_s, goal, days, runs)?)?;
+                out.flush()?;
             }
         }
-        text.push('\n');
     }
-    Ok(text)
+    Ok(())
 }

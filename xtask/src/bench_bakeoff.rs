@@ -47,7 +47,7 @@ fn entrants(goal: Goal) -> Vec<Entrant> {
         Goal::Content => &[E::Uniform, E::FsS, E::Content, E::CurveFitting, E::BoundBased, E::Cgm],
     };
     let peers = Entrant::all().filter(|entrant| entrant.is_peer());
-    known.iter().copied().chain(peers.filter(|peer| !matches!(peer, E::Nutch | E::Changedetection))).collect()
+    known.iter().copied().chain(peers.filter(|peer| !peer.is_blind())).collect()
 }
 
 /// What each seed reached, and how it compares with the baseline.

@@ -736,7 +736,8 @@ has; and how many of its visits the optimum needs for the same.";
 #[derive(Debug, Args)]
 #[command(after_help = SIMULATE_EXAMPLES)]
 pub(crate) struct SimulateArgs {
-    /// How rates differ between pages (constant, gamma, lognormal, log-uniform, five-classes), or `trace:DIR`
+    /// How rates differ between pages (constant, gamma, lognormal, log-uniform, five-classes), `trace:DIR`, or
+    /// `snapshots:PATH`, a directory of dated files or JSON lines as `everfresh longevity` reads them
     #[arg(long, value_name = "WORLD", default_value = "lognormal")]
     pub world: WorldArg,
     /// How pages of a synthetic world change [default: poisson]
@@ -806,6 +807,7 @@ pub(crate) struct SimulateArgs {
 pub(crate) enum WorldArg {
     Rates(Rates),
     Trace(PathBuf),
+    Snapshots(PathBuf),
 }
 
 impl std::str::FromStr for WorldArg {
@@ -815,6 +817,9 @@ impl std::str::FromStr for WorldArg {
         if let Some(folder) = text.strip_prefix("trace:") {
             return Ok(WorldArg::Trace(folder.into()));
         }
+        if let Some(path) = text.strip_prefix("snapshots:") {
+            return Ok(WorldArg::Snapshots(path.into()));
+        }
         let rates = match text {
             "constant" => Rates::Constant,
             "gamma" => Rates::Gamma,
@@ -822,7 +827,10 @@ impl std::str::FromStr for WorldArg {
             "log-uniform" => Rates::LogUniform,
             "five-classes" => Rates::FiveClasses,
             _ => {
-                return Err("must be constant, gamma, lognormal, log-uniform, five-classes or trace:DIR".to_owned());
+                return Err(
+                    "must be constant, gamma, lognormal, log-uniform, five-classes, trace:DIR or snapshots:PATH"
+                        .to_owned(),
+                );
             }
         };
         Ok(WorldArg::Rates(rates))
@@ -843,6 +851,8 @@ pub(crate) enum HabitArg {
     Mortal,
     /// In regions: static, overwritten, scrolling (OP08)
     Regions,
+    /// The same as texts, of which policies see sketches
+    Text,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

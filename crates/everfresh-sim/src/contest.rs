@@ -7,8 +7,12 @@ use crate::{price, truth};
 use everfresh::curve::Observed;
 use everfresh::estimate::{Habits, Prior};
 use everfresh::longevity::{self, Beliefs, ContentPrior, LearningPhase, Memory, RiskControl, WarmUp};
-use everfresh::policy::peers::{Fixed, Held, Heritrix, Miniflux, NutchAdaptive, StormCrawler};
-use everfresh::policy::{Aim, AtPrice, Clairvoyance, Foreknowing, Known, Posterior, Proportional, Told, Uniform};
+use everfresh::policy::peers::{
+    CommaFeed, Feed, Feedbin, Fixed, Held, Heritrix, Meguri, Miniflux, NewsBlur, NutchAdaptive, StormCrawler,
+};
+use everfresh::policy::{
+    Aim, AtPrice, Clairvoyance, Foreknowing, Greedy, Known, Policy, Posterior, Proportional, Told, Uniform,
+};
 use everfresh::{Objective, Period, Rate, Unit};
 use rayon::prelude::*;
 
@@ -25,6 +29,8 @@ pub enum Entrant {
     OptimalAge,
     /// The optimum for harmonic divergence at the true rates.
     OptimalHarmonic,
+    /// At every free visit the page that is worth it most, at the true rates.
+    Greedy,
     /// OP08: told the mean divergence curves of content.
     FsS,
     /// OP08: told the mean curves of equality.
@@ -59,17 +65,26 @@ pub enum Entrant {
     Changedetection,
     /// Miniflux by entry frequency.
     Miniflux,
+    /// `CommaFeed`'s empirical interval.
+    CommaFeed,
+    /// `NewsBlur`'s table.
+    NewsBlur,
+    /// Feedbin's rounds.
+    Feedbin,
+    /// meguri's gate at one visit a day.
+    Meguri,
 }
 
 use Entrant as E;
 
 /// Names, in the order of tables: those that are told the truth, OP08's, ours, the rules of others.
-const NAMES: [(Entrant, &str); 22] = [
+const NAMES: [(Entrant, &str); 27] = [
     (E::Uniform, "uniform"),
     (E::Proportional, "proportional"),
     (E::Optimal, "optimal"),
     (E::OptimalAge, "optimal-age"),
     (E::OptimalHarmonic, "optimal-harmonic"),
+    (E::Greedy, "greedy"),
     (E::FsS, "fs-s"),
     (E::HsS, "hs-s"),
     (E::FsD, "fs-d"),
@@ -87,6 +102,10 @@ const NAMES: [(Entrant, &str); 22] = [
     (E::Heritrix, "heritrix"),
     (E::Changedetection, "changedetection"),
     (E::Miniflux, "miniflux"),
+    (E::CommaFeed, "commafeed"),
+    (E::NewsBlur, "newsblur"),
+    (E::Feedbin, "feedbin"),
+    (E::Meguri, "meguri"),
 ];
 
 /// OP08 section 4.5: no more than so many times the price is risked.
@@ -118,10 +137,31 @@ impl Entrant {
         NAMES.iter().find(|(entrant, _)| *entrant == self).map_or("?", |(_, name)| name)
     }
 
-    /// Does it choose its own load?
+    /// Is it the rule of another crawler?
     pub const fn is_peer(self) -> bool {
-        use Entrant::{Changedetection, Heritrix, Miniflux, NewsCrawl, Nutch, NutchAdaptive, StormCrawler};
-        matches!(self, Nutch | NutchAdaptive | StormCrawler | NewsCrawl | Heritrix | Changedetection | Miniflux)
+        self.chooses_load() || matches!(self, E::Meguri)
+    }
+
+    /// Does it choose its own load?
+    pub const fn chooses_load(self) -> bool {
+        matches!(
+            self,
+            E::Nutch
+                | E::NutchAdaptive
+                | E::StormCrawler
+                | E::NewsCrawl
+                | E::Heritrix
+                | E::Changedetection
+                | E::Miniflux
+                | E::CommaFeed
+                | E::NewsBlur
+                | E::Feedbin
+        )
+    }
+
+    /// Does it treat all pages of the same weight alike, whatever visits saw? Held to a budget it is then uniform.
+    pub const fn is_blind(self) -> bool {
+        matches!(self, E::Uniform | E::Nutch | E::Changedetection | E::Feedbin)
     }
 
     /// Is it made for one price, which has to be found for a budget?
@@ -146,6 +186,7 @@ impl Entrant {
             E::Optimal => run(world, Known(Objective::Freshness), conditions, watch),
             E::OptimalAge => run(world, Known(Objective::Age), conditions, watch),
             E::OptimalHarmonic => run(world, Known(Objective::Harmonic), conditions, watch),
+            E::Greedy => run(world, Greedy(Known(Objective::Freshness)), conditions, watch),
             E::FsS => run(world, told(world, conditions, true), conditions, watch),
             E::HsS => run(world, told(world, conditions, false), conditions, watch),
             E::FsD => run(world, Foreknowing(Clairvoyance::Content), conditions, watch),
@@ -154,27 +195,33 @@ impl Entrant {
             E::Posterior => run(world, Posterior::new(Aim::Freshness), conditions, watch),
             E::Harmonic => run(world, Posterior::new(Aim::Harmonic), conditions, watch),
             E::Content => run(world, Posterior::new(Aim::Content), conditions, watch),
-            E::Nutch => run(world, Fixed::NUTCH, conditions, watch),
-            E::NutchAdaptive => run(world, NutchAdaptive, conditions, watch),
-            E::StormCrawler => run(world, StormCrawler::DEFAULT, conditions, watch),
-            E::NewsCrawl => run(world, StormCrawler::NEWS, conditions, watch),
-            E::Heritrix => run(world, Heritrix, conditions, watch),
-            E::Changedetection => run(world, Fixed::CHANGEDETECTION, conditions, watch),
-            E::Miniflux => run(world, Miniflux, conditions, watch),
+            E::Meguri => run(world, Meguri, conditions, watch),
+            rule => rule.run_rule(world, conditions, watch, AtOwnLoad),
         }
     }
 
     /// Runs a rule that chooses its own load held to the budget: all its intervals times the same factor.
     pub fn run_held(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
+        if self.chooses_load() {
+            return self.run_rule(world, conditions, watch, HeldToBudget);
+        }
+        self.run(world, conditions, watch)
+    }
+
+    /// Runs a rule that chooses its own load.
+    fn run_rule(self, world: &World, conditions: &Conditions, watch: &dyn Watch, how: impl Harness) -> Option<Score> {
         match self {
-            E::Nutch => run(world, Held(Fixed::NUTCH), conditions, watch),
-            E::NutchAdaptive => run(world, Held(NutchAdaptive), conditions, watch),
-            E::StormCrawler => run(world, Held(StormCrawler::DEFAULT), conditions, watch),
-            E::NewsCrawl => run(world, Held(StormCrawler::NEWS), conditions, watch),
-            E::Heritrix => run(world, Held(Heritrix), conditions, watch),
-            E::Changedetection => run(world, Held(Fixed::CHANGEDETECTION), conditions, watch),
-            E::Miniflux => run(world, Held(Miniflux), conditions, watch),
-            other => other.run(world, conditions, watch),
+            E::Nutch => how.run(world, Fixed::NUTCH, conditions, watch),
+            E::NutchAdaptive => how.run(world, NutchAdaptive, conditions, watch),
+            E::StormCrawler => how.run(world, StormCrawler::DEFAULT, conditions, watch),
+            E::NewsCrawl => how.run(world, StormCrawler::NEWS, conditions, watch),
+            E::Heritrix => how.run(world, Heritrix, conditions, watch),
+            E::Changedetection => how.run(world, Fixed::CHANGEDETECTION, conditions, watch),
+            E::Miniflux => how.run(world, Feed(Miniflux), conditions, watch),
+            E::CommaFeed => how.run(world, Feed(CommaFeed), conditions, watch),
+            E::NewsBlur => how.run(world, Feed(NewsBlur), conditions, watch),
+            E::Feedbin => how.run(world, Feed(Feedbin), conditions, watch),
+            _ => None,
         }
     }
 
@@ -217,6 +264,27 @@ impl Entrant {
         };
         let price = within(price::meeting(conditions.budget, 0.2 / conditions.budget, CALIBRATED, load));
         watch.goes_on(0.0).then_some(price)
+    }
+}
+
+/// How a rule that chooses its own load is run.
+trait Harness {
+    fn run<P: Policy>(&self, world: &World, rule: P, conditions: &Conditions, watch: &dyn Watch) -> Option<Score>;
+}
+
+struct AtOwnLoad;
+
+impl Harness for AtOwnLoad {
+    fn run<P: Policy>(&self, world: &World, rule: P, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
+        run(world, rule, conditions, watch)
+    }
+}
+
+struct HeldToBudget;
+
+impl Harness for HeldToBudget {
+    fn run<P: Policy>(&self, world: &World, rule: P, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
+        run(world, Held(rule), conditions, watch)
     }
 }
 
@@ -321,9 +389,16 @@ struct Point {
 impl Contest<'_> {
     /// Runs one entrant with every seed; nothing when it was stopped.
     pub fn run(&self, entrant: Entrant, watch: &dyn Watch) -> Option<Vec<Score>> {
+        // A price is found once, for all seeds: that takes more runs than there are seeds.
+        let needs_price = entrant.needs_price() && self.conditions.price <= 0.0;
+        let price = match needs_price {
+            true => entrant.calibrated(self.world, &self.conditions, watch)?,
+            false => self.conditions.price,
+        };
         (0..self.seeds.max(1))
             .map(|number| {
-                let conditions = Conditions { seed: self.conditions.seed.wrapping_add(number), ..self.conditions };
+                let seed = self.conditions.seed.wrapping_add(number);
+                let conditions = Conditions { seed, price, ..self.conditions };
                 let part = |share: f64| watch.goes_on((number as f64 + share) / self.seeds.max(1) as f64);
                 if self.hold_peers {
                     entrant.run_held(self.world, &conditions, &part)

@@ -59,7 +59,7 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
         .map(|index| Cell::new(world, &policy, conditions, index))
         .collect();
     let hosts = Hosts::of(world);
-    let epochs = epochs(conditions);
+    let epochs = epochs(conditions, policy.pricing());
     let mut prices =
         Prices::new(if conditions.price > 0.0 { conditions.price } else { 1.0 / conditions.budget }, &hosts);
     let (mut spent, mut allowed, mut from) = (0.0, 0.0, 0.0);
@@ -74,9 +74,13 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
         }
         let live = cells.iter().filter(|cell| cell.born_s < to && cell.dies_s > from && !cell.retired).count() as f64;
         let budget = live * conditions.budget;
-        if policy.pricing() == Pricing::Steered {
-            let due = (budget + behind(allowed - spent, live) / (MAKE_UP * (to - from))).max(0.2 * budget);
-            prices.meet(&policy, &cells, due, live, (from, to));
+        match policy.pricing() {
+            Pricing::Steered => {
+                let due = (budget + behind(allowed - spent, live) / (MAKE_UP * (to - from))).max(0.2 * budget);
+                prices.meet(&policy, &cells, due, live, (from, to));
+            }
+            Pricing::Ranked => prices.rank(&policy, &cells, budget * (to - from) + allowed - spent, (from, to)),
+            Pricing::Given | Pricing::Own => {}
         }
         prices.hold_hosts(&policy, &cells, &hosts, (from, to));
         let scene = Scene { world, policy: &policy, conditions, prices: &prices, learnt: learns };
@@ -92,11 +96,15 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
     Some(Score { pages: cells.into_iter().map(|cell| cell.score).collect(), events })
 }
 
-/// The ends of the epochs, the end of the warm-up among them: about half the mean period each, 60 to 500 of them.
-fn epochs(conditions: &Conditions) -> Vec<f64> {
+/// The ends of the epochs, the end of the warm-up among them: about half the mean period each, 60 to 500 of them. Where pages
+/// are ranked, an epoch is what can be visited at a time, and ten times as short.
+fn epochs(conditions: &Conditions, pricing: Pricing) -> Vec<f64> {
     let Conditions { duration_s, warmup_s, budget, .. } = *conditions;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-    let number = (2.0 * duration_s * budget).clamp(60.0, 500.0) as usize;
+    let number = match pricing {
+        Pricing::Ranked => (20.0 * duration_s * budget).clamp(60.0, 5000.0) as usize,
+        _ => (2.0 * duration_s * budget).clamp(60.0, 500.0) as usize,
+    };
     let mut ends: Vec<f64> = (1..=number).map(|n| duration_s * n as f64 / number as f64).collect();
     if warmup_s > 0.0 {
         ends.push(warmup_s);
@@ -180,6 +188,18 @@ impl Prices {
         };
         // Pages that never change want no visit at any price.
         self.price = price::meeting(due, self.price, CLOSE, demand).clamp(1e-30, 1e30);
+    }
+
+    /// Finds the price at which as many pages are due before the end of an epoch as there are free visits.
+    fn rank<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], free: f64, (from, to): (f64, f64)) {
+        let live: Vec<_> = cells.iter().filter(|cell| cell.lives(from, to)).collect();
+        let is_due = |cell: &Cell<P::Memory>, price: f64| {
+            cell.visited_s + cell.factor * cell.period(policy, self.on_host(cell.host, price)) < to
+        };
+        let due = |price: f64| live.par_iter().filter(|cell| is_due(cell, price)).count() as f64;
+        // Half a visit is no visit.
+        self.price =
+            if free < 0.5 { 1e30 } else { price::meeting(free, self.price.min(1e25), CLOSE, due).clamp(1e-30, 1e30) };
     }
 
     /// Slows down the pages of hosts that would get more than their cap: by a price of their own (as in a plan), or, where a
@@ -392,7 +412,7 @@ impl<P: Policy> Scene<'_, P> {
         } else if cell.pair.is_fresh() {
             Outcome::Unchanged
         } else {
-            Outcome::Changed { divergence: cell.divergence, last_change: None }
+            Outcome::Changed { divergence: cell.pair.seen_divergence(), last_change: None }
         };
         let elapsed = Period::of((due - cell.saw_s).max(0.0), Unit::Second).unwrap_or(Period::ZERO);
         let visit = Visit { now_s: due, elapsed, outcome, fragments: cell.pair.fragments() };

@@ -50,6 +50,37 @@ pub fn load(folder: &Path, window: &Window) -> Result<(World, f64), Error> {
     build(name, rows, &groups, window).map_err(|fact| Error { file: folder.to_owned(), line: None, fact })
 }
 
+/// Snapshots of pages as a world: of every page when, in Unix seconds, and its fragments, sorted.
+///
+/// A page is there from its first snapshot to its last. What differs between two snapshots changed half way between them (an
+/// eagerness of 1/2, OP08 appendix B). Equal fragments are equal content. A page with one snapshot tells nothing and is left out.
+pub fn of_snapshots(name: &str, pages: &[Vec<(f64, Vec<u64>)>], window: &Window) -> Result<(World, f64), Error> {
+    let several = pages.iter().filter(|versions| versions.len() > 1);
+    let rows: ByPage = several.map(|versions| (String::new(), watched(versions))).collect();
+    let built = build(name.to_owned(), rows, &HashMap::new(), window);
+    let (world, duration_s) = built.map_err(|fact| Error { file: name.into(), line: None, fact })?;
+    Ok((World { ends_are_known: true, ..world }, duration_s))
+}
+
+/// A page's snapshots as revisions.
+fn watched(versions: &[(f64, Vec<u64>)]) -> Rows {
+    let mut contents: HashMap<&[u64], u32> = HashMap::new();
+    let mut rows = Rows { has_fragments: true, gone_s: versions.last().map(|last| last.0), ..Rows::default() };
+    let mut before: (f64, &[u64]) = versions.first().map_or((0.0, &[]), |first| (first.0, &[]));
+    for (time_s, fragments) in versions {
+        let next = u32::try_from(contents.len()).unwrap_or(u32::MAX);
+        let content = *contents.entry(fragments).or_insert(next);
+        if rows.revisions.last().is_none_or(|last| last.content != content) {
+            let only_in = |a: &[u64], b: &[u64]| a.iter().copied().filter(|x| b.binary_search(x).is_err()).collect();
+            let (added, removed) = (only_in(fragments, before.1), only_in(before.1, fragments));
+            let time_s = (before.0 + time_s) / 2.0;
+            rows.revisions.push(Revision { time_s, content, added, removed, is_reset: false });
+        }
+        before = (*time_s, fragments);
+    }
+    rows
+}
+
 /// A page's rows: revisions, and when it was gone.
 #[derive(Default)]
 struct Rows {
@@ -129,7 +160,9 @@ fn build(name: String, rows: ByPage, groups: &HashMap<String, u32>, window: &Win
     births.sort_by(f64::total_cmp);
     let Some(middle) = births.get(births.len() / 2) else { return Err("no pages".into()) };
     let from = window.from_unix.unwrap_or(*middle);
-    let last = rows.iter().filter_map(|(_, rows)| rows.revisions.last()).map(|r| r.time_s).fold(from, f64::max);
+    let ends =
+        rows.iter().flat_map(|(_, rows)| rows.revisions.last().map(|last| last.time_s).into_iter().chain(rows.gone_s));
+    let last = ends.fold(from, f64::max);
     let to = window.to_unix.unwrap_or(last);
     if to > last {
         return Err(format!("nothing is known after {last}, got a window to {to}"));

@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use everfresh::policy::peers::{Fixed, Heritrix, Miniflux, NutchAdaptive, StormCrawler};
-use everfresh::policy::{About, Aim, Known, Policy, Posterior, Proportional, Uniform, checks};
+use everfresh::policy::peers::{
+    CommaFeed, Feed, Feedbin, Fixed, Heritrix, Meguri, Miniflux, NewsBlur, NutchAdaptive, StormCrawler,
+};
+use everfresh::policy::{About, Aim, Greedy, Known, Policy, Posterior, Proportional, Uniform, checks};
 use everfresh::{Objective, Order, Rate, Unit};
 use everfresh_sim::contest::{Contest, Entrant, Goal};
+use everfresh_sim::trace::{Window, of_snapshots};
 use everfresh_sim::world::{Habit, Page, Process, Rates, Source, Synthetic, Weights, World};
 use everfresh_sim::{Conditions, Score, run};
 
@@ -96,6 +99,44 @@ fn the_optimum_is_what_the_plan_says() {
     assert!(gain.mean > 10.0 * gain.error, "{gain:?}");
     let proportional = run(&world, Proportional, &conditions, &always).unwrap();
     assert!(proportional.freshness().mean < uniform.freshness().mean, "CGM03 theorem: uniform beats proportional");
+}
+
+/// Whoever always visits the page that is worth it most needs no solver: the frequencies are those of the optimum.
+#[test]
+fn greedy_is_optimal() {
+    let world = synthetic(Habit::Poisson, 2000);
+    let conditions = Conditions { warmup_s: 50.0 * DAY, ..conditions(200.0, 0.2) };
+    let (greedy, optimal) = (Entrant::Greedy, Entrant::Optimal);
+    let (greedy, optimal) =
+        (greedy.run(&world, &conditions, &always).unwrap(), optimal.run(&world, &conditions, &always).unwrap());
+    assert!((greedy.load() / optimal.load() - 1.0).abs() < 0.02, "{} {}", greedy.load(), optimal.load());
+    let gain = greedy.fresher_than(&optimal);
+    assert!(gain.mean.abs() < 0.004, "{gain:?}");
+}
+
+/// Texts in words are kept as regions are; policies see sketches of them.
+#[test]
+fn texts_are_kept_as_regions_are() {
+    let world = synthetic(Habit::Text, 60);
+    let conditions = conditions(100.0, 0.2);
+    let left = |entrant: Entrant| entrant.run(&world, &conditions, &always).unwrap().divergence().mean;
+    let (uniform, told, bound) = (left(Entrant::Uniform), left(Entrant::FsS), left(Entrant::FsD));
+    assert!(bound < told && told < uniform, "FS-D {bound}, FS-S {told}, uniform {uniform}");
+    assert!((0.05..0.6).contains(&uniform), "{uniform}");
+}
+
+/// A page that was seen as A, A, B, A on days 0, 2, 4 and 6: B from day 3 to day 5.
+#[test]
+fn snapshots_are_a_world() {
+    let versions = [(0.0, vec![1, 2]), (2.0, vec![1, 2]), (4.0, vec![2, 3]), (6.0, vec![1, 2])];
+    let page: Vec<(f64, Vec<u64>)> = versions.map(|(day, fragments)| (1e9 + day * DAY, fragments)).into();
+    let alone = vec![(1e9, vec![7])];
+    let (world, duration_s) = of_snapshots("archive", &[page, alone], &Window::default()).unwrap();
+    assert_eq!((world.pages.len(), duration_s), (1, 6.0 * DAY));
+    // One visit in a million days: the copy of day 0 is equal but for two days, and then differs in two of three fragments.
+    let score = run(&world, Uniform, &Conditions { seed: 1, ..conditions(6.0, 1e-6) }, &always).unwrap();
+    assert!((score.freshness().mean - 4.0 / 6.0).abs() < 1e-9, "{:?}", score.freshness());
+    assert!((score.divergence().mean - 2.0 / 3.0 * 2.0 / 6.0).abs() < 1e-9, "{:?}", score.divergence());
 }
 
 /// Ours learns from its visits alone, and gains over uniform in every kind of world.
@@ -212,5 +253,10 @@ fn every_policy_passes_the_suite() {
     check(&StormCrawler::DEFAULT);
     check(&StormCrawler::NEWS);
     check(&Heritrix);
-    check(&Miniflux);
+    check(&Feed(Miniflux));
+    check(&Feed(CommaFeed));
+    check(&Feed(NewsBlur));
+    check(&Feed(Feedbin));
+    check(&Meguri);
+    check(&Greedy(Known(Objective::Freshness)));
 }

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use everfresh::curve::DivergenceCurve;
+use everfresh::longevity::Cut;
 use everfresh::longevity::offline::price_for_budget;
 use everfresh::{Frequency, Period, Unit};
 use rayon::prelude::*;
@@ -66,6 +67,22 @@ pub(crate) fn run(args: &LongevityArgs) -> Result<()> {
     }
     print(args, &Report::new(&rows, price))
 }
+
+/// The snapshots of every page that a path names, in order of time.
+pub(crate) fn versions(path: &Path) -> Result<Vec<PageVersions>> {
+    let pages = read::read(path, Cut::EIGHT_WORDS, None, DAY_S)?.finish();
+    if pages.is_empty() {
+        bail!("`{}`: there is no snapshot", path.display());
+    }
+    let of = |page: Page| page.versions.iter().map(|(time, text)| (*time as f64, text.hashes().to_vec())).collect();
+    Ok(pages.into_iter().map(of).collect())
+}
+
+/// A page's snapshots: when, in Unix seconds, and its fragments.
+pub(crate) type PageVersions = Vec<(f64, Vec<u64>)>;
+
+/// Traces have revisions, not snapshots: they are looked at every day.
+const DAY_S: u64 = 86_400;
 
 fn print(args: &LongevityArgs, report: &Report<'_>) -> Result<()> {
     if let Some(path) = &args.output.out {

@@ -59,6 +59,7 @@ fn world(args: &SimulateArgs) -> Result<(World, f64)> {
                 HabitArg::Drifting => Habit::Drifting,
                 HabitArg::Mortal => Habit::Mortal,
                 HabitArg::Regions => Habit::Regions,
+                HabitArg::Text => Habit::Text,
             };
             let weights = match args.weights.unwrap_or(WeightsArg::Uniform) {
                 WeightsArg::Uniform => Weights::Uniform,
@@ -69,23 +70,33 @@ fn world(args: &SimulateArgs) -> Result<(World, f64)> {
             let described = Synthetic { pages, rates: *rates, weights, habit, duration_s, seed: args.seed };
             Ok((described.build(), duration_s))
         }
-        WorldArg::Trace(folder) => {
-            if args.habit.is_some() || args.weights.is_some() || args.days.is_some() || args.hosts > 1 {
-                bail!("--habit, --weights, --days and --hosts are for synthetic worlds: a trace is as it was recorded");
-            }
-            let window = Window {
-                from_unix: args.from.map(f64::from),
-                to_unix: args.to.map(f64::from),
-                with_fragments: args.objective == GoalArg::Content,
-            };
-            let (world, duration_s) = trace::load(folder, &window)?;
-            let world = match args.pages {
-                Some(pages) => world.sample(usize::try_from(pages).context("--pages")?),
-                None => world,
-            };
-            Ok((world, duration_s))
-        }
+        WorldArg::Trace(_) | WorldArg::Snapshots(_) => recorded(args),
     }
+}
+
+/// A world that was recorded, all of it or a sample.
+fn recorded(args: &SimulateArgs) -> Result<(World, f64)> {
+    if args.habit.is_some() || args.weights.is_some() || args.days.is_some() || args.hosts > 1 {
+        bail!("--habit, --weights, --days and --hosts are for synthetic worlds: a trace is as it was recorded");
+    }
+    let window = Window {
+        from_unix: args.from.map(f64::from),
+        to_unix: args.to.map(f64::from),
+        with_fragments: args.objective == GoalArg::Content,
+    };
+    let (world, duration_s) = match &args.world {
+        WorldArg::Snapshots(path) => {
+            let versions = crate::longevity::versions(path)?;
+            trace::of_snapshots(&path.display().to_string(), &versions, &window)?
+        }
+        WorldArg::Trace(folder) => trace::load(folder, &window)?,
+        WorldArg::Rates(_) => bail!("a synthetic world was not recorded"),
+    };
+    let world = match args.pages {
+        Some(pages) => world.sample(usize::try_from(pages).context("--pages")?),
+        None => world,
+    };
+    Ok((world, duration_s))
 }
 
 /// What befalls visits: failures, time that they take, limits of hosts.

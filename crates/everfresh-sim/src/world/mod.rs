@@ -8,6 +8,7 @@ mod content;
 mod process;
 mod recorded;
 mod synthetic;
+mod text;
 
 pub use content::Layout;
 pub use process::Process;
@@ -15,11 +16,13 @@ pub use recorded::{History, Revision};
 pub use synthetic::{Habit, Rates, Synthetic, Weights};
 
 use content::Content;
+use everfresh::longevity;
 use everfresh::policy::About;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use recorded::Replay;
 use std::sync::Arc;
+use text::Written;
 
 /// Pages, and what befalls visits to them.
 #[derive(Clone, Debug)]
@@ -62,6 +65,8 @@ pub enum Source {
     Whole(Process),
     /// At random times, regions of it (OP08 section 3.3).
     Regions(Arc<Layout>),
+    /// The same as a text in words: policies see sketches of it.
+    Text(Arc<longevity::Regions>),
     /// As it was recorded.
     Recorded(Arc<History>),
 }
@@ -103,23 +108,30 @@ pub(crate) fn stream(seed: u64, key: u64, purpose: u64) -> SplitMix64 {
 pub(crate) enum Pair {
     Whole { process: Process, rng: SplitMix64, next_s: f64, version: [u64; 1], copy: u64 },
     Regions(Box<Content>),
+    Text(Box<Written>),
     Recorded(Box<Replay>),
 }
 
 impl Pair {
     /// The page as it is when it appears, with a copy just made.
     pub(crate) fn new(page: &Page, seed: u64) -> Pair {
-        let mut rng = stream(seed, page.key, 1);
+        let rng = stream(seed, page.key, 1);
         match &page.source {
-            Source::Whole(process) => {
-                let mut process = process.clone();
-                let next_s = process.next_after(page.born_s, &mut rng);
-                let version = [rng.random::<u64>()];
-                Pair::Whole { process, rng, next_s, version, copy: version[0] }
-            }
+            Source::Whole(process) => Pair::whole(process.clone(), page.born_s, rng),
+            // A page that cannot be written stays as it is.
+            Source::Text(regions) => match Written::new(regions, page.born_s, rng.clone()) {
+                Ok(text) => Pair::Text(Box::new(text)),
+                Err(_) => Pair::whole(Process::Poisson { rate: 0.0 }, page.born_s, rng),
+            },
             Source::Regions(layout) => Pair::Regions(Box::new(Content::new(layout, page.born_s, rng))),
             Source::Recorded(history) => Pair::Recorded(Box::new(Replay::new(history, page.born_s))),
         }
+    }
+
+    fn whole(mut process: Process, born_s: f64, mut rng: SplitMix64) -> Pair {
+        let next_s = process.next_after(born_s, &mut rng);
+        let version = [rng.random::<u64>()];
+        Pair::Whole { process, rng, next_s, version, copy: version[0] }
     }
 
     /// When the source changes next, in seconds; infinite for never.
@@ -127,6 +139,7 @@ impl Pair {
         match self {
             Pair::Whole { next_s, .. } => *next_s,
             Pair::Regions(content) => content.next_s(),
+            Pair::Text(text) => text.next_s(),
             Pair::Recorded(replay) => replay.next_s(),
         }
     }
@@ -139,6 +152,7 @@ impl Pair {
                 version[0] = version[0].wrapping_add(1);
             }
             Pair::Regions(content) => content.change(),
+            Pair::Text(text) => text.change(),
             Pair::Recorded(replay) => replay.change(),
         }
     }
@@ -148,6 +162,7 @@ impl Pair {
         match self {
             Pair::Whole { version, copy, .. } => *copy = version[0],
             Pair::Regions(content) => content.copy(),
+            Pair::Text(text) => text.copy(),
             Pair::Recorded(replay) => replay.copy(),
         }
     }
@@ -157,7 +172,16 @@ impl Pair {
         match self {
             Pair::Whole { version, copy, .. } => f64::from(u8::from(version[0] != *copy)),
             Pair::Regions(content) => content.divergence(),
+            Pair::Text(text) => text.divergence(),
             Pair::Recorded(replay) => replay.divergence(),
+        }
+    }
+
+    /// How far the copy is from the source as far as a visit sees it.
+    pub(crate) fn seen_divergence(&self) -> f64 {
+        match self {
+            Pair::Text(text) => text.seen_divergence(),
+            other => other.divergence(),
         }
     }
 
@@ -174,6 +198,7 @@ impl Pair {
         match self {
             Pair::Whole { version, .. } => version,
             Pair::Regions(content) => content.fragments(),
+            Pair::Text(text) => text.fragments(),
             Pair::Recorded(replay) => replay.fragments(),
         }
     }

@@ -38,15 +38,22 @@ impl History {
 
 fn take_in(fragments: &mut Vec<u64>, revision: &Revision, has_fragments: bool) {
     if !has_fragments {
-        *fragments = vec![u64::from(revision.content)];
+        fragments.clear();
+        fragments.push(u64::from(revision.content));
         return;
     }
+    // All of them are sorted: what goes is met in order.
+    let mut removed = revision.removed.iter().peekable();
     if !revision.removed.is_empty() {
-        fragments.retain(|fragment| revision.removed.binary_search(fragment).is_err());
+        fragments.retain(|fragment| {
+            while removed.next_if(|gone| *gone < fragment).is_some() {}
+            removed.peek() != Some(&fragment)
+        });
     }
     if !revision.added.is_empty() {
         fragments.extend(&revision.added);
-        fragments.sort_unstable();
+        // Two sorted runs: the stable sort finds and merges them.
+        fragments.sort();
         fragments.dedup();
     }
 }

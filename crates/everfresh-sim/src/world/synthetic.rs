@@ -1,4 +1,5 @@
 use super::{Layout, Page, Process, Source, World, stream};
+use everfresh::longevity::{Region, Regions};
 use everfresh::policy::About;
 use everfresh::{Rate, Unit};
 use rand::RngExt;
@@ -48,6 +49,8 @@ pub enum Habit {
     Mortal,
     /// In regions (OP08).
     Regions,
+    /// In regions of text.
+    Text,
 }
 
 /// A synthetic world, described.
@@ -110,6 +113,7 @@ impl Synthetic {
         let source = self.source(rate, &mut rng);
         let rate = match &source {
             Source::Regions(layout) => layout.rate(),
+            Source::Text(regions) => regions.regions().iter().map(|region| region.rate().per_second()).sum(),
             _ => rate,
         };
         let about = About::new(Rate::per(rate, Unit::Second).unwrap_or(Rate::STATIC));
@@ -146,6 +150,11 @@ impl Synthetic {
                 Process::Drifting { middle: rate, sigma: 1.5, breaks: 1.0 / (120.0 * DAY), rate, until_s: f64::NAN }
             }
             Habit::Regions => return Source::Regions(Arc::new(layout(rate, rng))),
+            Habit::Text => {
+                let regions = regions(&layout(rate, rng));
+                return regions
+                    .map_or(Source::Whole(Process::Poisson { rate }), |regions| Source::Text(Arc::new(regions)));
+            }
         };
         Source::Whole(process)
     }
@@ -165,6 +174,21 @@ impl Synthetic {
             pages[index].about.weight = pages.len() as f64 / whole / (rank + 1) as f64;
         }
     }
+}
+
+/// The same page as shares of a text.
+fn regions(layout: &Layout) -> everfresh::Result<Regions> {
+    let (churn, list) = (f64::from(layout.churn), f64::from(layout.items * layout.item));
+    let whole = f64::from(layout.fixed) + churn + list;
+    let rate = |per_second: f64| Rate::per(per_second, Unit::Second);
+    let mut regions = Vec::new();
+    if layout.churn > 0 {
+        regions.push(Region::churn(churn / whole, rate(layout.churn_rate)?)?);
+    }
+    if layout.items > 0 {
+        regions.push(Region::scroll(list / whole, rate(layout.scroll_rate)?, layout.items)?);
+    }
+    Regions::new(&regions)
 }
 
 /// A page of OP08's kinds: a third static but for a corner, a third mostly churn, a third a list that scrolls.

@@ -70,6 +70,13 @@ impl<R: Rng> Generator<R> {
         Ok(changes)
     }
 
+    /// The time until the next change of any region; never for a page without regions that change.
+    ///
+    /// Advancing by it makes that change happen.
+    pub fn next_change(&self) -> Period {
+        Period::raw(self.regions.iter().map(|living| living.next).fold(f64::INFINITY, f64::min))
+    }
+
     fn live(&mut self, living: &mut Living, seconds: f64) -> u64 {
         let rate = living.region.rate();
         let (mut changes, mut left) = (0_u64, seconds);

@@ -35,7 +35,8 @@ fn obeys_price<P: Policy>(policy: &P, about: &About, memory: &P::Memory) -> Resu
     let mut last = 0.0;
     for price in [1e-6, 1.0, 1e3, 1e5, 1e7, 1e12] {
         let period = policy.period(about, memory, price).seconds();
-        let moved = policy.pricing() != Pricing::Steered && last > 0.0 && period != last;
+        let has_own = matches!(policy.pricing(), Pricing::Given | Pricing::Own);
+        let moved = has_own && last > 0.0 && period != last;
         if period.is_nan() || period < last * (1.0 - 1e-9) || moved {
             return Err(Error::Inconsistent(format!(
                 "a policy gave the period {period} s at the price {price} after {last} s at a lower one"

@@ -1,4 +1,4 @@
-use super::{About, Policy, Visit};
+use super::{About, Policy, Pricing, Visit};
 use crate::curve::{Age, DivergenceCurve, Exponential, Harmonic};
 use crate::order::Objective;
 use crate::units::Period;
@@ -53,5 +53,36 @@ impl Policy for Known {
             Objective::Age => Age::new(about.rate).period(threshold),
             Objective::Harmonic => Harmonic::new(about.rate).period(threshold),
         }
+    }
+}
+
+/// A policy without a price: every free visit goes to the page whose `w U(elapsed)/c` is largest.
+///
+/// With many pages to choose from, the utility at which pages are visited hardly moves: it is the price that a solver would have
+/// found, so that the frequencies are the same, and it follows a changing budget at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Greedy<P>(pub P);
+
+impl<P: Policy> Policy for Greedy<P> {
+    type Memory = P::Memory;
+
+    fn remember(&self, about: &About, now_s: f64, fragments: &[u64]) -> P::Memory {
+        self.0.remember(about, now_s, fragments)
+    }
+
+    fn observe(&self, about: &About, memory: &mut P::Memory, visit: &Visit<'_>) {
+        self.0.observe(about, memory, visit);
+    }
+
+    fn period(&self, about: &About, memory: &P::Memory, price: f64) -> Period {
+        self.0.period(about, memory, price)
+    }
+
+    fn learn(&mut self, pages: &[(&About, &P::Memory)]) {
+        self.0.learn(pages);
+    }
+
+    fn pricing(&self) -> Pricing {
+        Pricing::Ranked
     }
 }

@@ -9,6 +9,7 @@
 //! | [`Uniform`] | the price itself | CGM03 section 5 |
 //! | [`Proportional`] | price/λ, λ given | CGM03 section 5 |
 //! | [`Known`] | where `w U(t) = price c` under the true curve | CGM03, OP08, RN15: the optimum |
+//! | [`Greedy`] | any of these, ranked at every free visit instead of priced | folklore; equal to the optimum for many pages |
 //! | [`Posterior`] | the same under what is believed of the rate | this project |
 //! | [`Told`], [`Foreknowing`] | the same under true curves; when the truth is worth the price | OP08 section 3.4 |
 //! | [`AtPrice`] | curve fitting, bounds, CGM's estimates, at a given price | OP08 sections 4 and 5.3 |
@@ -22,7 +23,7 @@ mod op08;
 pub mod peers;
 mod posterior;
 
-pub use known::{Known, Proportional, Uniform};
+pub use known::{Greedy, Known, Proportional, Uniform};
 pub use op08::{AtPrice, Foreknowing, Profiled, Told};
 pub use posterior::{Aim, Panel, Posterior, Watched};
 
@@ -150,6 +151,8 @@ pub trait Policy: Sync {
 pub enum Pricing {
     /// At once: a price can be found at any time at which all pages together spend a budget.
     Steered,
+    /// No price is solved for: whenever a visit is free, it goes to the page that is due at the highest price.
+    Ranked,
     /// It was made for one price, and its load is what follows from that.
     Given,
     /// Not at all: a rule that chooses its own load.

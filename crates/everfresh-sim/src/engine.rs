@@ -338,6 +338,10 @@ impl<M> Cell<M> {
     }
 }
 
+fn seconds(time: f64) -> Period {
+    Period::of(time.max(0.0), Unit::Second).unwrap_or(Period::NEVER)
+}
+
 impl<P: Policy> Scene<'_, P> {
     /// Lets pages live through an epoch; the number of visits.
     fn advance(&self, cells: &mut [Cell<P::Memory>], from: f64, to: f64) -> u64 {
@@ -354,7 +358,7 @@ impl<P: Policy> Scene<'_, P> {
         if self.learnt {
             cell.asked.0 = f64::NAN;
         }
-        let mut due = self.due(cell, stretch);
+        let mut due = self.due(cell, stretch, to);
         if due < from {
             // Cheaper visits make many pages due at once: a crawler takes them one after the other.
             due = from + cell.rng.random::<f64>() * (to - from);
@@ -369,10 +373,10 @@ impl<P: Policy> Scene<'_, P> {
             cell.integrate(event);
             if due < change {
                 self.visit(cell, due);
-                due = self.due(cell, stretch);
+                due = self.due(cell, stretch, to);
             } else if change >= cell.dies_s {
                 // Nobody knows until the next visit, which finds nothing; it is the last.
-                cell.score.visits += u32::from(due.is_finite() && !self.world.ends_are_known);
+                cell.score.visits += u32::from(!self.world.ends_are_known && self.comes_again(cell));
                 cell.retired = true;
                 return;
             } else {
@@ -382,29 +386,41 @@ impl<P: Policy> Scene<'_, P> {
                 {
                     due = change;
                     self.visit(cell, due);
-                    due = self.due(cell, stretch);
+                    due = self.due(cell, stretch, to);
                 }
             }
         }
     }
 
-    /// When the next visit is due; a clairvoyant policy goes when something has happened.
-    fn due(&self, cell: &mut Cell<P::Memory>, stretch: f64) -> f64 {
+    /// When the next visit is due, if that is before the end of the epoch; a clairvoyant policy goes when something has happened.
+    fn due(&self, cell: &mut Cell<P::Memory>, stretch: f64, to: f64) -> f64 {
         if self.policy.clairvoyance() != Clairvoyance::None {
             return f64::INFINITY;
         }
         let price = self.prices.on_host(cell.host, self.prices.price);
         if cell.asked.0 != price {
-            cell.asked = (price, cell.period(self.policy, price));
+            let within = (to - cell.visited_s) / (stretch * cell.factor);
+            let due = self.policy.due_within(&cell.about, &cell.memory, price, seconds(within));
+            let Some(period) = due else { return f64::INFINITY };
+            cell.asked = (price, period.seconds().max(1.0));
         }
         cell.visited_s + cell.asked.1 * stretch * cell.factor
+    }
+
+    /// Will the page ever be visited again?
+    fn comes_again(&self, cell: &Cell<P::Memory>) -> bool {
+        let price = self.prices.on_host(cell.host, self.prices.price);
+        self.policy.clairvoyance() == Clairvoyance::None && cell.period(self.policy, price).is_finite()
     }
 
     fn visit(&self, cell: &mut Cell<P::Memory>, due: f64) {
         cell.events += 1;
         cell.score.visits += 1;
         cell.visited_s = due;
-        cell.asked.0 = f64::NAN;
+        // Who remembers nothing has the same period as before.
+        if size_of::<P::Memory>() > 0 {
+            cell.asked.0 = f64::NAN;
+        }
         self.draw_factor(cell);
         let failed = self.world.failures > 0.0 && cell.rng.random::<f64>() < self.world.failures;
         let outcome = if failed {
@@ -414,7 +430,7 @@ impl<P: Policy> Scene<'_, P> {
         } else {
             Outcome::Changed { divergence: cell.pair.seen_divergence(), last_change: None }
         };
-        let elapsed = Period::of((due - cell.saw_s).max(0.0), Unit::Second).unwrap_or(Period::ZERO);
+        let elapsed = seconds(due - cell.saw_s);
         let visit = Visit { now_s: due, elapsed, outcome, fragments: cell.pair.fragments() };
         self.policy.observe(&cell.about, &mut cell.memory, &visit);
         if !failed {

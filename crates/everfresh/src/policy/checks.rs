@@ -42,7 +42,23 @@ fn obeys_price<P: Policy>(policy: &P, about: &About, memory: &P::Memory) -> Resu
                 "a policy gave the period {period} s at the price {price} after {last} s at a lower one"
             )));
         }
+        knows_what_is_due(policy, about, memory, price, period)?;
         last = period;
+    }
+    Ok(())
+}
+
+/// What is due within a time is what has a period of at most that.
+fn knows_what_is_due<P: Policy>(policy: &P, about: &About, memory: &P::Memory, price: f64, period: f64) -> Result<()> {
+    let due = |elapsed: f64| policy.due_within(about, memory, price, Period::raw(elapsed)).map(Period::seconds);
+    let early = period.is_finite() && due(period * (1.0 - 1e-6)).is_some_and(|due| due > 0.0);
+    let late = period.is_finite() && due(period * (1.0 + 1e-6)) != Some(period);
+    if early || late {
+        return Err(Error::Inconsistent(format!(
+            "a policy with the period {period} s at the price {price} is due {:?} s before it and {:?} s after it",
+            due(period * (1.0 - 1e-6)),
+            due(period * (1.0 + 1e-6)),
+        )));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 use super::{About, Policy, Pricing, Visit};
-use crate::curve::{Age, DivergenceCurve, Exponential, Harmonic};
-use crate::order::Objective;
+use crate::kernel::Reciprocal;
+use crate::order::{Objective, Order};
 use crate::units::Period;
 
 /// Every page equally often (CGM03 section 5): the period is the price.
@@ -35,7 +35,7 @@ impl Policy for Proportional {
     }
 }
 
-/// The optimum at known rates of Poisson sources (CGM03 section 5.3), for any objective.
+/// The optimum at known rates of Poisson sources (CGM03 section 5.3), for any objective; periods to 1e-9.
 #[derive(Clone, Copy, Debug)]
 pub struct Known(pub Objective);
 
@@ -47,12 +47,11 @@ impl Policy for Known {
     fn observe(&self, _: &About, (): &mut (), _: &Visit<'_>) {}
 
     fn period(&self, about: &About, (): &(), price: f64) -> Period {
-        let threshold = about.threshold(price);
-        match self.0 {
-            Objective::Freshness => Exponential::new(about.rate).period(threshold),
-            Objective::Age => Age::new(about.rate).period(threshold),
-            Objective::Harmonic => Harmonic::new(about.rate).period(threshold),
-        }
+        // `u(λ I) = threshold λ^p`, by the table that plans use: a simulation asks for each page at each price.
+        let rate = about.rate.per_second();
+        let y = about.threshold(price) * rate.powi(self.0.time_power());
+        let frequency = rate * Reciprocal::of(Order::Fixed, self.0).at(y);
+        if frequency > 0.0 { Period::raw(frequency.recip()) } else { Period::NEVER }
     }
 }
 

@@ -132,6 +132,11 @@ pub trait Policy: Sync {
     /// The time after the last visit at which the next is due, at a price. Non-decreasing in the price.
     fn period(&self, about: &About, memory: &Self::Memory, price: f64) -> Period;
 
+    /// The period, if the next visit is due at most `elapsed` after the last: for those who only ask whether it is.
+    fn due_within(&self, about: &About, memory: &Self::Memory, price: f64, elapsed: Period) -> Option<Period> {
+        Some(self.period(about, memory, price)).filter(|period| *period <= elapsed)
+    }
+
     /// Learns from all pages together: priors and shared habits. Called now and then, between visits.
     fn learn(&mut self, _pages: &[(&About, &Self::Memory)]) {}
 

@@ -71,8 +71,9 @@ fn batch(desk: &mut Desk, pages: &[PageId], schema: &SchemaRef) -> Result<Record
     for page in pages {
         let found = desk.scheduler.explain(desk.now_s, *page).map_err(failure)?;
         let (weight, cost) = (found.terms.weight(), found.terms.cost());
-        let Page { page, host, group, visits, changes, rate_per_day, elapsed_days, period_days, due, waits_for, .. } =
-            tell(desk, &found)?;
+        let Page {
+            page, host, group, visits, changes, rate_per_day, elapsed_days, period_days, due, waits_for, ..
+        } = tell(desk, &found)?;
         for (column, value) in texts.iter_mut().zip([Some(page), host, group, due, Some(waits_for)]) {
             column.append_option(value);
         }
@@ -84,7 +85,7 @@ fn batch(desk: &mut Desk, pages: &[PageId], schema: &SchemaRef) -> Result<Record
     let [weight, cost, rate, period, elapsed] = reals.map(|mut column| Arc::new(column.finish()) as ArrayRef);
     let [visits, changes] = wholes.map(|mut column| Arc::new(column.finish()) as ArrayRef);
     let columns = vec![page, host, group, weight, cost, visits, changes, rate, period, elapsed, due, waits];
-    RecordBatch::try_new(Arc::clone(schema), columns).context("cannot make a table").map_err(|error| {
-        output::machine("cannot export", error)
-    })
+    RecordBatch::try_new(Arc::clone(schema), columns)
+        .context("cannot make a table")
+        .map_err(|error| output::machine("cannot export", error))
 }

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::estimate::{self, Habits, Hierarchy, Observation, PageState, Population, Prior};
 use crate::kernel::Reciprocal;
 use crate::order::{Objective, Order};
-use crate::units::Period;
+use crate::units::{Period, Rate, Unit};
 
 /// What the copies are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,15 @@ pub enum Aim {
 /// panel of every eighth page is followed under all [`Habits`] on trial, and those that foresaw the panel's visits best count
 /// for all pages. So is the steadiness κ of a page: even where its mean rate is known, that of the next weeks is
 /// Gamma(κ)-distributed about it, which gives the curve a heavier tail, `1/α' = 1/α + 1/κ` at the same mean.
+///
+/// Pages of one site change together now and then, whatever they did before. Changes that the panel's pages were not believed to
+/// make, per page and time, are taken for the rate of that, which is the same for all; before any was seen, half of one is
+/// expected in the time watched. So no page is believed to be quiet for longer than the site was watched.
+///
+/// Pages are told apart only once that pays: as long as what was learnt of each page does not foretell better than a stranger could,
+/// who knows only what pages are like, which visits find a change (by three standard errors over stretches of time), all pages are taken for
+/// alike, and visits are uniform (but for weights and costs, which then count as in the harmonic curve: one curve for all
+/// pages, near its ceiling, would give them all up together).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Posterior {
@@ -42,6 +51,8 @@ pub struct Posterior {
     trials: Vec<Trial>,
     /// Which of the habits on trial count, and with which steadiness.
     chosen: (usize, usize),
+    /// Does it pay to know a page?
+    trust: Trust,
     hierarchy: Hierarchy,
     depth: Depth,
 }
@@ -60,14 +71,14 @@ pub struct Watched {
     state: PageState,
     depth: Depth,
     failures: u8,
-    /// A page of the panel, under each of the habits on trial.
-    panel: Option<Box<[Panelist]>>,
+    /// A page of the panel.
+    panel: Option<Box<Seat>>,
 }
 
-/// What a page of the panel is followed by, under each of the habits on trial: 480 bytes. Opaque; see [`Watched::parts`].
+/// What a page of the panel is followed by, under each of the habits on trial: 500 bytes. Opaque; see [`Watched::parts`].
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Panel(Box<[Panelist]>);
+pub struct Panel(Box<Seat>);
 
 impl Watched {
     /// A memory put together again: what is known of the rate, the mean divergence of its changes, and its seat on the panel.
@@ -103,6 +114,14 @@ impl Watched {
     }
 }
 
+/// A page of the panel: under each of the habits on trial, and how well its own visits told it from a stranger.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Seat {
+    trials: [Panelist; TRIALS],
+    apart: Apart,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Panelist {
@@ -111,12 +130,107 @@ struct Panelist {
     surprise: [f32; STEADINESSES.len()],
 }
 
-/// One page in so many is on the panel.
+/// What the visits of a page, or of many, told of whether pages can be told apart. With the probability p of a change as it was
+/// foreseen for this page, and `p_0` for a stranger of whom only is known what pages are like:
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Apart {
+    /// `Σ p` over all visits.
+    own: f32,
+    /// `Σ p_0` over all visits.
+    stranger: f32,
+    /// `Σ ln p/p_0` over visits that found a change.
+    changed: f32,
+    /// `Σ ln (1-p)/(1-p_0)` over the others.
+    quiet: f32,
+    /// The time that was watched, in seconds.
+    watched_s: f32,
+}
+
+impl Apart {
+    #[expect(clippy::cast_possible_truncation, reason = "seven digits suffice")]
+    fn add(&mut self, own: f64, stranger: f64, observation: &Observation) {
+        self.watched_s += observation.elapsed().seconds() as f32;
+        let (own, stranger) = (own.clamp(1e-9, 1.0 - 1e-9), stranger.clamp(1e-9, 1.0 - 1e-9));
+        self.own += own as f32;
+        self.stranger += stranger as f32;
+        if observation.has_changed() {
+            self.changed += (own / stranger).ln() as f32;
+        } else {
+            self.quiet += ((1.0 - own) / (1.0 - stranger)).ln() as f32;
+        }
+    }
+}
+
+/// Whether what was learnt of pages tells them apart, beyond chance.
+///
+/// The gain is the logarithm of how much likelier it makes *which* visits of a stretch of time found a change, given how many did
+/// (as in Cox's partial likelihood): `Σ ln p/p_0 - K ln(Σp/Σp_0)` over the K changes, and likewise for the visits that found none.
+/// How much pages change at a time does not count: the price takes care of that. Pages of one site change together, and a
+/// thousand pages in one edit are one witness: the error of the gain is taken from how stretches differ, not from the number
+/// of visits.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Trust {
+    /// Of the panel up to the last lesson: visits, changes, and the first four sums of [`Apart`].
+    before: [f64; 6],
+    /// How often all pages changed together, a part of them as a part; and how long a page was watched on average, in seconds.
+    shocks: f64,
+    watched_s: f64,
+    stretches: u32,
+    /// Over the stretches: gain, visits, and their squares and product.
+    sums: [f64; 5],
+    is_earned: bool,
+}
+
+/// Pages are told apart when that gains so many standard errors, and no more when it gains less than one. Two would do for one look;
+/// here is looked again and again.
+const EARNED: f64 = 3.0;
+
+/// So many stretches are needed to tell how they differ.
+const STRETCHES: u32 = 4;
+
+impl Trust {
+    /// How often something befalls all pages alike, per second: what was seen of it, and half of one that was not seen yet.
+    fn common_rate(&self) -> f64 {
+        if self.watched_s > 0.0 { (self.shocks + 0.5) / self.watched_s } else { 0.0 }
+    }
+
+    /// Takes in a stretch: what the panel's sums come to now, over so many pages.
+    fn learn(&mut self, now: [f64; 6], pages: f64) {
+        let mut part = now;
+        part.iter_mut().zip(self.before).for_each(|(part, before)| *part -= before);
+        self.before = now;
+        let [visits, changes, own, stranger, changed, quiet] = part;
+        let (quiets, own_quiet, stranger_quiet) = (visits - changes, visits - own, visits - stranger);
+        // Pages that left took their visits with them.
+        if [visits, own, stranger, own_quiet, stranger_quiet].iter().any(|sum| *sum <= 0.0) {
+            return;
+        }
+        // More changes than were foreseen are common to pages.
+        self.shocks += (changes - own).max(0.0) / pages;
+        let gain = changed - changes * (own / stranger).ln() + quiet - quiets * (own_quiet / stranger_quiet).ln();
+        let parts = [gain, visits, gain * gain, gain * visits, visits * visits];
+        self.sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        self.stretches += 1;
+        let [gain, visits, gain2, both, visits2] = self.sums;
+        let each = gain / visits;
+        let error = (gain2 - 2.0 * each * both + each * each * visits2).max(0.0).sqrt();
+        let bound = if self.is_earned { error } else { EARNED * error };
+        self.is_earned = self.stretches >= STRETCHES && gain > bound;
+    }
+}
+
+/// One page in so many is on the panel, and the first few are.
 const PANEL: u64 = 8;
+const FEW: u32 = 256;
 
 /// The habits on trial: evidence that counts half after so many days, and so much less than it seems.
 const HALF_LIVES: [f64; 3] = [f64::INFINITY, 360.0, 90.0];
 const DISPERSIONS: [f64; 4] = [2.0, 1.0, 4.0, 8.0];
+
+/// All pairs of these are tried.
+const TRIALS: usize = HALF_LIVES.len() * DISPERSIONS.len();
 
 /// The steadinesses on trial: the first is a page whose rate stays.
 const STEADINESSES: [f64; 4] = [f64::INFINITY, 2.0, 0.7, 0.25];
@@ -166,6 +280,7 @@ impl Posterior {
             base: BASE,
             trials: trials.collect(),
             chosen: (0, 0),
+            trust: Trust::default(),
             hierarchy: Hierarchy::new(BASE),
             depth: nothing,
         }
@@ -181,10 +296,35 @@ impl Posterior {
         memory.state.posterior(self.hierarchy.prior(about.group as usize), &self.habits())
     }
 
+    /// Is every page followed by what its own visits told? Else all are taken for alike, which makes visits uniform.
+    pub const fn tells_pages_apart(&self) -> bool {
+        self.trust.is_earned
+    }
+
+    /// The belief that counts: that of the page, once it has proved to foretell more than that of a stranger.
+    ///
+    /// α and β of Gamma(α, β) + c, c being the rate at which something befalls all pages: those with the same mean and variance.
+    fn trusted(&self, about: &About, memory: &Watched) -> (f64, Period) {
+        if !self.trust.is_earned {
+            let all = self.hierarchy.global();
+            return (all.alpha(), all.beta());
+        }
+        let own = self.belief(about, memory);
+        let (alpha, beta) = (own.alpha(), own.beta().seconds());
+        let stretched = 1.0 + self.trust.common_rate() * beta / alpha;
+        (alpha * stretched * stretched, Period::raw(beta * stretched))
+    }
+
+    /// The mean rate that is believed in.
+    fn rate(&self, about: &About, memory: &Watched) -> Rate {
+        let (alpha, beta) = self.trusted(about, memory);
+        Rate::per(alpha / beta.seconds(), Unit::Second).unwrap_or(Rate::STATIC)
+    }
+
     /// The curve that is believed in: that of the rate, as steady as pages were found to be.
     pub fn curve(&self, about: &About, memory: &Watched) -> Result<Lomax> {
-        let posterior = self.belief(about, memory);
-        unsteady(posterior.alpha(), posterior.beta(), STEADINESSES[self.chosen.1])
+        let (alpha, beta) = self.trusted(about, memory);
+        unsteady(alpha, beta, STEADINESSES[self.chosen.1])
     }
 
     /// The mean divergence that counts for [`Aim::Content`].
@@ -198,10 +338,11 @@ impl Posterior {
         let threshold = about.threshold(price);
         let Ok(curve) = self.curve(about, memory) else { return Period::NEVER };
         match aim {
-            Aim::Freshness => curve.period(threshold),
-            Aim::Content => curve.period(threshold / self.depth(memory)),
-            Aim::Harmonic => curve.period_by_area(threshold),
-            Aim::Age => Age::new(self.belief(about, memory).estimate().rate).period(threshold),
+            Aim::Freshness if self.trust.is_earned => curve.period(threshold),
+            Aim::Content if self.trust.is_earned => curve.period(threshold / self.depth(memory)),
+            Aim::Content => curve.period_by_area(threshold / self.depth(memory)),
+            Aim::Freshness | Aim::Harmonic => curve.period_by_area(threshold),
+            Aim::Age => Age::new(self.rate(about, memory)).period(threshold),
         }
     }
 
@@ -222,12 +363,13 @@ impl Posterior {
         let threshold = about.threshold(price);
         let Ok(curve) = self.curve(about, memory) else { return Period::NEVER };
         match aim {
-            Aim::Freshness => curve.period_quickly(threshold),
-            Aim::Content => curve.period_quickly(threshold / self.depth(memory)),
-            Aim::Harmonic => curve.period_by_area_quickly(threshold),
+            Aim::Freshness if self.trust.is_earned => curve.period_quickly(threshold),
+            Aim::Content if self.trust.is_earned => curve.period_quickly(threshold / self.depth(memory)),
+            Aim::Content => curve.period_by_area_quickly(threshold / self.depth(memory)),
+            Aim::Freshness | Aim::Harmonic => curve.period_by_area_quickly(threshold),
             Aim::Age => {
-                let belief = self.belief(about, memory);
-                let rate = belief.alpha() / belief.beta().seconds();
+                let (alpha, beta) = self.trusted(about, memory);
+                let rate = alpha / beta.seconds();
                 let reciprocal = Reciprocal::of(Order::Fixed, Objective::Age).at(threshold * rate * rate);
                 Period::raw(1.0 / (rate * reciprocal))
             }
@@ -252,20 +394,25 @@ impl Posterior {
     pub fn utility(&self, aim: Aim, about: &About, memory: &Watched, elapsed: Period) -> f64 {
         let Ok(curve) = self.curve(about, memory) else { return 0.0 };
         match aim {
-            Aim::Freshness => curve.utility(elapsed),
-            Aim::Content => curve.utility(elapsed) * self.depth(memory),
-            Aim::Harmonic => curve.area(elapsed),
-            Aim::Age => Age::new(self.belief(about, memory).estimate().rate).utility(elapsed),
+            Aim::Freshness if self.trust.is_earned => curve.utility(elapsed),
+            Aim::Content if self.trust.is_earned => curve.utility(elapsed) * self.depth(memory),
+            Aim::Content => curve.area(elapsed) * self.depth(memory),
+            Aim::Freshness | Aim::Harmonic => curve.area(elapsed),
+            Aim::Age => Age::new(self.rate(about, memory)).utility(elapsed),
         }
     }
 
-    fn try_habits(&self, panel: &mut [Panelist], observation: &Observation) {
-        for (trial, page) in self.trials.iter().zip(panel) {
+    /// How a page of the panel was foreseen, by itself and under all habits on trial, before what was seen is taken in.
+    fn judge_visit(&self, seat: &mut Seat, belief: &estimate::Posterior, observation: &Observation) {
+        let (elapsed, has_changed) = (observation.elapsed(), observation.has_changed());
+        let stranger = PageState::default().posterior(self.hierarchy.global(), &self.habits());
+        seat.apart.add(belief.change_probability(elapsed), stranger.change_probability(elapsed), observation);
+        for (trial, page) in self.trials.iter().zip(&mut seat.trials) {
             let posterior = page.state.posterior(trial.prior, &trial.habits);
             for (surprise, steadiness) in page.surprise.iter_mut().zip(STEADINESSES) {
                 let curve = unsteady(posterior.alpha(), posterior.beta(), steadiness);
-                let changed = curve.map_or(0.0, |curve| curve.divergence(observation.elapsed()));
-                let foreseen = if observation.has_changed() { changed } else { 1.0 - changed };
+                let changed = curve.map_or(0.0, |curve| curve.divergence(elapsed));
+                let foreseen = if has_changed { changed } else { 1.0 - changed };
                 #[expect(clippy::cast_possible_truncation, reason = "seven digits of surprise suffice")]
                 let nats = -foreseen.max(1e-12).ln() as f32;
                 *surprise += nats;
@@ -276,7 +423,17 @@ impl Posterior {
 
     /// Which habits foresaw best, and the priors that go with each.
     fn judge(&mut self, pages: &[(&About, &Watched)]) {
-        let panel: Vec<&[Panelist]> = pages.iter().filter_map(|(_, memory)| memory.panel.as_deref()).collect();
+        let seated = || pages.iter().filter_map(|(_, memory)| Some((memory, memory.panel.as_deref()?)));
+        let seats = seated().count().max(1) as f64;
+        self.trust.watched_s = seated().map(|(_, seat)| f64::from(seat.apart.watched_s)).sum::<f64>() / seats;
+        let sums = seated().fold([0.0; 6], |sums, (memory, seat)| {
+            let Apart { own, stranger, changed, quiet, .. } = seat.apart;
+            let (visits, changes) = (f64::from(memory.state.visits()), f64::from(memory.state.changes()));
+            let parts = [visits, changes, own.into(), stranger.into(), changed.into(), quiet.into()];
+            std::array::from_fn(|at| sums[at] + parts[at])
+        });
+        self.trust.learn(sums, seats);
+        let panel: Vec<&[Panelist; TRIALS]> = seated().map(|(_, seat)| &seat.trials).collect();
         let mut surprises = vec![[0.0; STEADINESSES.len()]; self.trials.len()];
         for (number, trial) in self.trials.iter_mut().enumerate() {
             let mut population = Population::new();
@@ -300,12 +457,12 @@ impl Posterior {
 impl Policy for Posterior {
     type Memory = Watched;
 
-    fn remember(&self, _: &About, _: f64, fragments: &[u64]) -> Watched {
-        // Which pages are on the panel is a matter of chance, but always the same.
+    fn remember(&self, about: &About, _: f64, fragments: &[u64]) -> Watched {
+        // Which pages are on the panel is a matter of chance, but always the same; where there are few, all of them are.
         let lot =
             fragments.iter().fold(0u64, |mix, hash| mix.rotate_left(5) ^ hash).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let is_on_panel = (lot >> 32).is_multiple_of(PANEL);
-        let panel = is_on_panel.then(|| vec![Panelist::default(); self.trials.len()].into_boxed_slice());
+        let is_on_panel = about.number < FEW || (lot >> 32).is_multiple_of(PANEL);
+        let panel = is_on_panel.then(Box::default);
         Watched { panel, ..Watched::default() }
     }
 
@@ -318,10 +475,10 @@ impl Policy for Posterior {
         // Two visits at the same instant tell nothing.
         let Some(observation) = visit.observation() else { return };
         let prior = self.hierarchy.prior(about.group as usize);
-        memory.state.observe(&prior, &self.habits(), &observation);
-        if let Some(panel) = &mut memory.panel {
-            self.try_habits(panel, &observation);
+        if let Some(seat) = &mut memory.panel {
+            self.judge_visit(seat, &memory.state.posterior(prior, &self.habits()), &observation);
         }
+        memory.state.observe(&prior, &self.habits(), &observation);
         memory.depth.add(visit.outcome);
     }
 
@@ -330,6 +487,12 @@ impl Policy for Posterior {
             return backoff(memory.failures);
         }
         self.period_for(self.aim, about, memory, price)
+    }
+
+    fn due_within(&self, about: &About, memory: &Watched, price: f64, elapsed: Period) -> Option<Period> {
+        // The utility is cheaper than its inverse.
+        let is_early = memory.failures == 0 && self.utility(self.aim, about, memory, elapsed) < about.threshold(price);
+        if is_early { None } else { Some(self.period(about, memory, price)).filter(|period| *period <= elapsed) }
     }
 
     fn learn(&mut self, pages: &[(&About, &Watched)]) {

@@ -11,7 +11,7 @@ use everfresh::policy::peers::{
     CommaFeed, Feed, Feedbin, Fixed, Held, Heritrix, Meguri, Miniflux, NewsBlur, NutchAdaptive, StormCrawler,
 };
 use everfresh::policy::{
-    Aim, AtPrice, Clairvoyance, Foreknowing, Greedy, Known, Policy, Posterior, Proportional, Told, Uniform,
+    Aim, AtPrice, Bayes, Clairvoyance, Foreknowing, Greedy, Known, Policy, Posterior, Proportional, Told, Uniform,
 };
 use everfresh::{Objective, Period, Rate, Unit};
 use rayon::prelude::*;
@@ -31,6 +31,8 @@ pub enum Entrant {
     OptimalHarmonic,
     /// At every free visit the page that is worth it most, at the true rates.
     Greedy,
+    /// Exact Bayes, told how the true rates are distributed but not which page has which.
+    Bayes,
     /// OP08: told the mean divergence curves of content.
     FsS,
     /// OP08: told the mean curves of equality.
@@ -78,13 +80,14 @@ pub enum Entrant {
 use Entrant as E;
 
 /// Names, in the order of tables: those that are told the truth, OP08's, ours, the rules of others.
-const NAMES: [(Entrant, &str); 27] = [
+const NAMES: [(Entrant, &str); 28] = [
     (E::Uniform, "uniform"),
     (E::Proportional, "proportional"),
     (E::Optimal, "optimal"),
     (E::OptimalAge, "optimal-age"),
     (E::OptimalHarmonic, "optimal-harmonic"),
     (E::Greedy, "greedy"),
+    (E::Bayes, "bayes"),
     (E::FsS, "fs-s"),
     (E::HsS, "hs-s"),
     (E::FsD, "fs-d"),
@@ -187,6 +190,7 @@ impl Entrant {
             E::OptimalAge => run(world, Known(Objective::Age), conditions, watch),
             E::OptimalHarmonic => run(world, Known(Objective::Harmonic), conditions, watch),
             E::Greedy => run(world, Greedy(Known(Objective::Freshness)), conditions, watch),
+            E::Bayes => run(world, informed(world)?, conditions, watch),
             E::FsS => run(world, told(world, conditions, true), conditions, watch),
             E::HsS => run(world, told(world, conditions, false), conditions, watch),
             E::FsD => run(world, Foreknowing(Clairvoyance::Content), conditions, watch),
@@ -196,20 +200,20 @@ impl Entrant {
             E::Harmonic => run(world, Posterior::new(Aim::Harmonic), conditions, watch),
             E::Content => run(world, Posterior::new(Aim::Content), conditions, watch),
             E::Meguri => run(world, Meguri, conditions, watch),
-            rule => rule.run_rule(world, conditions, watch, AtOwnLoad),
+            rule => rule.run_rule(world, conditions, watch, &AtOwnLoad),
         }
     }
 
     /// Runs a rule that chooses its own load held to the budget: all its intervals times the same factor.
     pub fn run_held(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
         if self.chooses_load() {
-            return self.run_rule(world, conditions, watch, HeldToBudget);
+            return self.run_rule(world, conditions, watch, &HeldToBudget);
         }
         self.run(world, conditions, watch)
     }
 
     /// Runs a rule that chooses its own load.
-    fn run_rule(self, world: &World, conditions: &Conditions, watch: &dyn Watch, how: impl Harness) -> Option<Score> {
+    fn run_rule(self, world: &World, conditions: &Conditions, watch: &dyn Watch, how: &impl Harness) -> Option<Score> {
         match self {
             E::Nutch => how.run(world, Fixed::NUTCH, conditions, watch),
             E::NutchAdaptive => how.run(world, NutchAdaptive, conditions, watch),
@@ -302,6 +306,19 @@ fn told(world: &World, conditions: &Conditions, of_content: bool) -> Told<Observ
     Told(world.pages.par_iter().map(|page| curve(page).unwrap_or_else(truth::flat)).collect())
 }
 
+/// Rates by which [`Bayes`] is told the distribution of all.
+const QUANTILES: usize = 64;
+
+/// Somebody who knows how the rates of a world are distributed; nobody where no page changes.
+fn informed(world: &World) -> Option<Bayes> {
+    let mut rates: Vec<Rate> = world.pages.iter().map(|page| page.about.rate).collect();
+    rates.retain(|rate| *rate != Rate::STATIC);
+    rates.sort_by(|a, b| a.per_second().total_cmp(&b.per_second()));
+    let number = QUANTILES.min(rates.len());
+    let quantiles: Vec<Rate> = (0..number).map(|n| rates[(2 * n + 1) * rates.len() / (2 * number)]).collect();
+    Bayes::new(&quantiles).ok()
+}
+
 /// What copies are to be: equal to their sources, or like them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
@@ -391,14 +408,12 @@ impl Contest<'_> {
     pub fn run(&self, entrant: Entrant, watch: &dyn Watch) -> Option<Vec<Score>> {
         // A price is found once, for all seeds: that takes more runs than there are seeds.
         let needs_price = entrant.needs_price() && self.conditions.price <= 0.0;
-        let price = match needs_price {
-            true => entrant.calibrated(self.world, &self.conditions, watch)?,
-            false => self.conditions.price,
-        };
+        let price =
+            if needs_price { entrant.calibrated(self.world, &self.conditions, watch)? } else { self.conditions.price };
         (0..self.seeds.max(1))
             .map(|number| {
                 let seed = self.conditions.seed.wrapping_add(number);
-                let conditions = Conditions { seed, price, ..self.conditions };
+                let conditions = Conditions { price, seed, ..self.conditions };
                 let part = |share: f64| watch.goes_on((number as f64 + share) / self.seeds.max(1) as f64);
                 if self.hold_peers {
                     entrant.run_held(self.world, &conditions, &part)

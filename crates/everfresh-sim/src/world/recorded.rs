@@ -52,7 +52,7 @@ fn take_in(fragments: &mut Vec<u64>, revision: &Revision, has_fragments: bool) {
     }
     if !revision.added.is_empty() {
         fragments.extend(&revision.added);
-        // Two sorted runs: the stable sort finds and merges them.
+        #[expect(clippy::stable_sort_primitive, reason = "it finds the two sorted runs and merges them")]
         fragments.sort();
         fragments.dedup();
     }

@@ -10,6 +10,7 @@
 //! | [`Proportional`] | price/λ, λ given | CGM03 section 5 |
 //! | [`Known`] | where `w U(t) = price c` under the true curve | CGM03, OP08, RN15: the optimum |
 //! | [`Greedy`] | any of these, ranked at every free visit instead of priced | folklore; equal to the optimum for many pages |
+//! | [`Bayes`] | the same under the exact posterior, told the distribution of rates | textbook: what visits can tell |
 //! | [`Posterior`] | the same under what is believed of the rate | this project |
 //! | [`Told`], [`Foreknowing`] | the same under true curves; when the truth is worth the price | OP08 section 3.4 |
 //! | [`AtPrice`] | curve fitting, bounds, CGM's estimates, at a given price | OP08 sections 4 and 5.3 |
@@ -17,12 +18,14 @@
 //!
 //! Uniform is the policy whose period *is* the price: everything that can spend a budget does it by the same search.
 
+mod bayes;
 pub mod checks;
 mod known;
 mod op08;
 pub mod peers;
 mod posterior;
 
+pub use bayes::Bayes;
 pub use known::{Greedy, Known, Proportional, Uniform};
 pub use op08::{AtPrice, Foreknowing, Profiled, Told};
 pub use posterior::{Aim, Panel, Posterior, Watched};

@@ -159,32 +159,124 @@ pub(crate) fn curve(points: &[(f64, f64)], asked: &[(f64, f64)], unit: Unit, val
     })
 }
 
-/// Curves over decades of x, each with its name in its colour; points are marked.
+/// Curves over decades of x; points are marked, and what each curve is stands below the picture.
 pub(crate) fn lines(series: &[(String, Vec<(f64, f64)>)], words: (&str, &str)) -> Result<String> {
     let all = || series.iter().flat_map(|(_, points)| points);
     let x_range = decades(all().map(|(x, _)| x.log10()));
     let top = all().map(|(_, y)| *y).filter(|y| y.is_finite()).fold(0.0, f64::max);
-    picture(|area| {
+    #[expect(clippy::cast_possible_truncation, reason = "a handful of rows")]
+    let rows = series.len().div_ceil(KEYS) as u32;
+    sized((NARROW, 400 + KEY_HEIGHT * rows + 8), |area| {
+        let (above, below) = area.split_vertically(400);
         let y_range = 0.0..top * 1.05 + 1e-12;
-        let mut chart = axes(area, x_range.clone(), y_range, words, &|y| crate::output::number(*y))?;
+        let mut chart = axes(&above, x_range.clone(), y_range, words, &|y| crate::output::number(*y))?;
         for (number, (name, points)) in series.iter().enumerate() {
-            let ink = BARS[number % BARS.len()];
-            // Beyond as many as there are colours, lines are thinner and dots hollow.
-            let thick = if number < BARS.len() { 2 } else { 1 };
+            let stroke = Stroke::of(number);
             let points: Vec<_> = points.iter().map(|(x, y)| (x.log10(), *y)).filter(|(_, y)| y.is_finite()).collect();
-            chart.draw_series(points.iter().map(|at| Circle::new(*at, 3, ink.filled())))?;
-            chart
-                .draw_series(LineSeries::new(points, ink.stroke_width(thick)))?
-                .label(name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], ink.stroke_width(thick)));
+            match stroke.dash {
+                Some((size, gap)) => {
+                    let line = DashedLineSeries::new(points.iter().copied(), size, gap, stroke.ink.stroke_width(2));
+                    chart.draw_series(line)?;
+                }
+                None => drop(chart.draw_series(LineSeries::new(points.iter().copied(), stroke.ink.stroke_width(2)))?),
+            }
+            chart.draw_series(points.iter().map(|at| stroke.mark(*at)))?;
+            key(&below, number, name)?;
         }
+        Ok(())
+    })
+}
+
+/// So wide are pictures that phones show too: letters stay legible.
+const NARROW: u32 = 600;
+
+/// Keys side by side below a picture, and how high a row of them is.
+const KEYS: usize = 3;
+const KEY_HEIGHT: u32 = 22;
+
+/// How a curve is drawn: no two of 21 look alike.
+struct Stroke {
+    ink: RGBColor,
+    /// The lengths of dashes and gaps; none for a line.
+    dash: Option<(u32, u32)>,
+}
+
+impl Stroke {
+    fn of(number: usize) -> Stroke {
+        let dash = [None, Some((9, 5)), Some((2, 4))][number / INKS.len() % 3];
+        Stroke { ink: INKS[number % INKS.len()], dash }
+    }
+
+    /// A dot, hollow on dashed lines.
+    fn mark<P>(&self, at: P) -> Circle<P, i32> {
+        let style = if self.dash.is_none() { self.ink.filled() } else { self.ink.stroke_width(2) };
+        Circle::new(at, 4, style)
+    }
+}
+
+/// What a curve is, below the picture.
+fn key(area: &Area<'_>, number: usize, name: &str) -> Result<(), Failure> {
+    let stroke = Stroke::of(number);
+    let (column, row) = (i32::try_from(number % KEYS)?, i32::try_from(number / KEYS)?);
+    let (width, height) = (i32::try_from(NARROW)? / i32::try_from(KEYS)?, i32::try_from(KEY_HEIGHT)?);
+    let (x, y) = (20 + column * (width - 8), height / 2 + row * height);
+    let (size, gap) = stroke.dash.map_or((30, 0), |(size, gap)| (size.cast_signed(), gap.cast_signed()));
+    let mut from = x;
+    while from < x + 30 {
+        let to = (from + size).min(x + 30);
+        area.draw(&PathElement::new([(from, y), (to, y)], stroke.ink.stroke_width(2)))?;
+        from += size + gap.max(1);
+    }
+    area.draw(&stroke.mark((x + 15, y)))?;
+    area.draw(&Text::new(name.to_owned(), (x + 38, y - 7), ("sans-serif", 15)))?;
+    Ok(())
+}
+
+/// A share with its error, in a row of its own.
+pub(crate) struct Row {
+    pub name: String,
+    pub share: f64,
+    pub error: f64,
+}
+
+/// Shares as bars to the right of nothing and to the left of it, each with its error; beyond -100 and 130 % they are cut.
+pub(crate) fn rows(rows: &[Row], words: &str) -> Result<String> {
+    const LOW: f64 = -1.0;
+    const HIGH: f64 = 1.3;
+    #[expect(clippy::cast_possible_truncation, reason = "a handful of rows")]
+    let height = 24 * rows.len() as u32 + 76;
+    sized((NARROW, height), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .margin(16)
+            .x_label_area_size(44)
+            .y_label_area_size(130)
+            .build_cartesian_2d(LOW..HIGH, 0.0..rows.len() as f64)?;
         chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
-            .label_font(("sans-serif", 12))
-            .border_style(TRANSPARENT)
-            .background_style(WHITE.mix(0.8))
+            .configure_mesh()
+            .disable_y_mesh()
+            .disable_y_axis()
+            .x_desc(words)
+            .x_labels(7)
+            .x_label_formatter(&|share| format!("{:.0} %", 100.0 * share))
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.08))
+            .label_style(("sans-serif", 14))
             .draw()?;
+        let style = ("sans-serif", 14).into_font().color(&BLACK.mix(0.85));
+        for (number, row) in rows.iter().enumerate() {
+            let middle = rows.len() as f64 - number as f64 - 0.5;
+            let share = row.share.clamp(LOW, HIGH);
+            let ink = if row.share < 0.0 { PAGES } else { LAW };
+            chart.draw_series([Rectangle::new(
+                [(0.0, middle - 0.32), (share, middle + 0.32)],
+                ink.mix(0.75).filled(),
+            )])?;
+            let ends = [-row.error, row.error].map(|error| (share + error).clamp(LOW, HIGH));
+            chart.draw_series([PathElement::new(ends.map(|end| (end, middle)), BLACK.stroke_width(2))])?;
+            let (x, y) = chart.backend_coord(&(LOW, middle));
+            area.draw(&Text::new(row.name.clone(), (x - 124, y - 7), style.clone()))?;
+        }
+        chart.draw_series([PathElement::new([(0.0, 0.0), (0.0, rows.len() as f64)], BLACK.mix(0.6))])?;
         Ok(())
     })
 }
@@ -246,6 +338,17 @@ fn power_of_ten(log: f64) -> String {
 
 /// The colours of bars, told apart by all eyes.
 const BARS: [RGBColor; 5] = [LAW, PAGES, RGBColor(0, 158, 115), RGBColor(230, 159, 0), RGBColor(204, 121, 167)];
+
+/// The colours of curves: Okabe and Ito's but for the yellow, which white paper swallows.
+const INKS: [RGBColor; 7] = [
+    LAW,
+    PAGES,
+    RGBColor(0, 158, 115),
+    RGBColor(230, 159, 0),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(70, 70, 70),
+];
 
 /// Bars side by side: for each word one of every series, in shares.
 pub(crate) fn bars(words: &[String], series: &[(String, Vec<f64>)], y_words: &str) -> Result<String> {

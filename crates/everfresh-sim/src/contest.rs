@@ -1,7 +1,7 @@
 //! Every policy by its name, and what they reach at the same visits.
 
 use crate::engine::{Conditions, Watch, run};
-use crate::score::{Measured, Score};
+use crate::score::{Measured, PageScore, Score};
 use crate::world::{Page, World};
 use crate::{price, truth};
 use everfresh::curve::Observed;
@@ -340,6 +340,14 @@ impl Goal {
         }
     }
 
+    /// What one page adds to it, in seconds.
+    fn part(self, page: &PageScore) -> f64 {
+        match self {
+            Goal::Freshness => page.fresh_s,
+            Goal::Content => page.live_s - page.divergence_s,
+        }
+    }
+
     /// The policy that is told all rates and does best without being told the changes themselves.
     pub const fn optimum(self) -> Entrant {
         match self {
@@ -379,8 +387,9 @@ pub struct Standing {
     pub age_s: Measured,
     /// The mean divergence.
     pub divergence: Measured,
-    /// How much of the optimum's gain over uniform, at the same visits, it has; none where there is nothing to gain.
-    pub share: Option<f64>,
+    /// How much of the optimum's gain over uniform, at the same visits, it has; none where there is nothing to gain. The error is
+    /// that over the same pages under all three.
+    pub share: Option<Measured>,
     /// How many visits the optimum needs for the same, relative to its own; none where it is beyond what was tried.
     pub optimum_needs: Option<f64>,
 }
@@ -396,11 +405,13 @@ pub struct Frontier {
 }
 
 /// What uniform and optimum reach at a load.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Point {
     load: f64,
     uniform: f64,
     optimum: f64,
+    /// What each page adds under uniform and under the optimum, by weight.
+    parts: Vec<(f64, f64)>,
 }
 
 impl Contest<'_> {
@@ -440,10 +451,13 @@ impl Contest<'_> {
             let part = |_: f64| watch.goes_on(share);
             let uniform = E::Uniform.run(&world, &conditions, &part)?;
             let optimum = self.goal.optimum().run(&world, &conditions, &part)?;
+            let part = |page: &PageScore| page.weight * self.goal.part(page);
+            let pages = uniform.pages.iter().zip(&optimum.pages);
             points.push(Point {
                 load: optimum.load(),
                 uniform: self.goal.reached(&uniform).mean,
                 optimum: self.goal.reached(&optimum).mean,
+                parts: pages.map(|(uniform, optimum)| (part(uniform), part(optimum))).collect(),
             });
         }
         // A load at which nobody was visited places nothing.
@@ -457,7 +471,10 @@ impl Contest<'_> {
         let on_sample = mean(scores.iter().map(|score| self.goal.reached(&score.sample(frontier.step)).mean));
         let (uniform, optimum) = (frontier.at(load, |p| p.uniform), frontier.at(load, |p| p.optimum));
         // Where the optimum gains less than a part in five hundred over uniform, there is none to share.
-        let share = (optimum - uniform > 2e-3).then(|| (on_sample - uniform) / (optimum - uniform));
+        let share = (optimum - uniform > 2e-3).then(|| {
+            let mean = (on_sample - uniform) / (optimum - uniform);
+            Measured { mean, error: self.error_of_share(scores, frontier, load, mean) }
+        });
         Standing {
             entrant,
             load,
@@ -471,16 +488,40 @@ impl Contest<'_> {
     }
 }
 
+impl Contest<'_> {
+    /// The standard error of a share `Σ (x - u) / Σ (o - u)` over pages: that of the residuals `x - u - share (o - u)`.
+    fn error_of_share(&self, scores: &[Score], frontier: &Frontier, load: f64, share: f64) -> f64 {
+        let Some((a, b, between)) = frontier.around(load) else { return f64::NAN };
+        let sampled: Vec<Score> = scores.iter().map(|score| score.sample(frontier.step)).collect();
+        let own = |page: usize| {
+            let parts = sampled.iter().filter_map(|score| score.pages.get(page));
+            mean(parts.map(|page| page.weight * self.goal.part(page)))
+        };
+        let (mut squares, mut whole) = (0.0, 0.0);
+        for (page, (low, high)) in a.parts.iter().zip(&b.parts).enumerate() {
+            let uniform = low.0 + between * (high.0 - low.0);
+            let gain = low.1 + between * (high.1 - low.1) - uniform;
+            squares += (own(page) - uniform - share * gain).powi(2);
+            whole += gain;
+        }
+        squares.sqrt() / whole.abs()
+    }
+}
+
 impl Frontier {
-    /// The value at a load, straight between points over the logarithm of the load.
-    fn at(&self, load: f64, value: impl Fn(&Point) -> f64) -> f64 {
+    /// The points below and above a load, and where it lies between them over the logarithm of the load.
+    fn around(&self, load: f64) -> Option<(&Point, &Point, f64)> {
         if self.points.len() < 2 || load.is_nan() {
-            return f64::NAN;
+            return None;
         }
         let next = self.points.partition_point(|point| point.load < load).clamp(1, self.points.len() - 1);
         let (a, b) = (&self.points[next - 1], &self.points[next]);
-        let share = ((load / a.load).ln() / (b.load / a.load).ln()).clamp(0.0, 1.0);
-        value(a) + share * (value(b) - value(a))
+        Some((a, b, ((load / a.load).ln() / (b.load / a.load).ln()).clamp(0.0, 1.0)))
+    }
+
+    /// The value at a load, straight between points over the logarithm of the load.
+    fn at(&self, load: f64, value: impl Fn(&Point) -> f64) -> f64 {
+        self.around(load).map_or(f64::NAN, |(a, b, share)| value(a) + share * (value(b) - value(a)))
     }
 
     /// The load at which the optimum reaches a value.

@@ -185,7 +185,7 @@ impl Runner<'_> {
         let world = contest.world.sample(2000);
         let mut sweep = Vec::new();
         for (number, entrant) in entrants.iter().enumerate() {
-            let own = entrant.is_peer() && !contest.hold_peers;
+            let own = entrant.chooses_load() && !contest.hold_peers;
             let mut points = Vec::new();
             for factor in BUDGETS.iter().filter(|factor| !own || **factor == 1.0) {
                 let conditions = Conditions { budget: contest.conditions.budget * factor, ..contest.conditions };
@@ -226,6 +226,7 @@ struct MachineRow {
     staleness: f64,
     staleness_error: f64,
     share_of_optimum: Option<f64>,
+    share_of_optimum_error: Option<f64>,
     optimum_needs: Option<f64>,
 }
 
@@ -241,7 +242,8 @@ fn machines(contest: &Contest<'_>, standings: &[Standing]) -> Machines {
         age_error_days: standing.age_s.error / day,
         staleness: standing.divergence.mean,
         staleness_error: standing.divergence.error,
-        share_of_optimum: standing.share,
+        share_of_optimum: standing.share.map(|share| share.mean),
+        share_of_optimum_error: standing.share.map(|share| share.error).filter(|error| error.is_finite()),
         optimum_needs: standing.optimum_needs,
     };
     Machines {
@@ -265,6 +267,7 @@ fn people(contest: &Contest<'_>, standings: &[Standing]) -> String {
         "age in days",
         "staleness",
         "of the gain",
+        "error",
         "optimum needs",
     ]);
     let shares = |value: Measured| format!("{:.4}", value.mean);
@@ -276,7 +279,8 @@ fn people(contest: &Contest<'_>, standings: &[Standing]) -> String {
             format!("{:.4}", standing.freshness.error),
             number(standing.age_s.mean / day),
             shares(standing.divergence),
-            standing.share.map_or_else(|| "-".to_owned(), percent),
+            standing.share.map_or_else(|| "-".to_owned(), |share| percent(share.mean)),
+            standing.share.map_or_else(|| "-".to_owned(), |share| percent(share.error)),
             standing.optimum_needs.map_or_else(|| "-".to_owned(), percent),
         ]);
     }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use everfresh_sim::contest::Standing;
 
 use super::Sweep;
-use crate::chart;
+use crate::chart::{self, Row};
 
 /// Lines are drawn for policies on a budget, dots for rules at the load they chose.
 pub(super) fn write(path: &Path, table: &str, sweep: &Sweep, standings: &[Standing]) -> Result<()> {
@@ -25,11 +25,15 @@ pub(super) fn write(path: &Path, table: &str, sweep: &Sweep, standings: &[Standi
             sections.push((svg, words.to_owned()));
         }
     }
-    let names: Vec<String> = standings.iter().map(|standing| standing.entrant.name().to_owned()).collect();
-    let shares = standings.iter().map(|standing| standing.share.unwrap_or(0.0).max(0.0)).collect();
-    if !names.is_empty() {
-        let svg = chart::bars(&names, &[("share of the optimum's gain over uniform".to_owned(), shares)], "share")?;
-        sections.push((svg, "At the visits each policy made. Nothing drawn: no better than uniform.".to_owned()));
+    let row = |standing: &Standing| {
+        let share = standing.share?;
+        Some(Row { name: standing.entrant.name().to_owned(), share: share.mean, error: share.error })
+    };
+    let rows: Vec<Row> = standings.iter().filter_map(row).collect();
+    if !rows.is_empty() {
+        let svg = chart::rows(&rows, "share of the optimum's gain over uniform")?;
+        let words = "At the visits each policy made: 0 % is uniform, 100 % the optimum; lines are standard errors.";
+        sections.push((svg, words.to_owned()));
     }
     chart::write_page(path, "Policies compared", &sections)
 }

@@ -331,7 +331,7 @@ fn week(hours: &str, zone: Option<&str>) -> Result<Week> {
     }
     let week = Week::of(|day, hour| open[usize::from(day)][usize::from(hour)])?;
     match zone {
-        Some(zone) => bail!("zone {zone} cannot be used yet"),
+        Some(zone) => Ok(week.in_zone(zone)?),
         None => Ok(week),
     }
 }

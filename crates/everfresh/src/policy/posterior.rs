@@ -28,7 +28,7 @@ pub enum Aim {
 /// * freshness: `w U(t) = price c` with U of the Lomax curve;
 /// * harmonic: `D' = E(1 - e^-λt)/t`, so that the utility is the area under the Lomax curve;
 /// * age: the curve of the mean rate;
-/// * content: the Lomax curve times the mean divergence of this page's changes, shrunk to that of its group.
+/// * content: as harmonic, times the mean divergence of this page's changes, shrunk to that of its group: what was missed adds up.
 ///
 /// How fast evidence fades, and how much less than a Poisson count it says where changes come in bursts, is learnt too: a
 /// panel of every eighth page is followed under all [`Habits`] on trial, and those that foresaw the panel's visits best count
@@ -329,7 +329,9 @@ impl Posterior {
 
     /// The mean divergence that counts for [`Aim::Content`].
     fn depth(&self, memory: &Watched) -> f64 {
-        memory.depth.mean_towards(self.depth).max(1e-3)
+        // Pages that are taken for alike are so in this too.
+        let own = if self.trust.is_earned { memory.depth } else { Depth::default() };
+        own.mean_towards(self.depth).max(1e-3)
     }
 
     /// The period at a price as by [`Policy::period`], for any aim and whatever visits failed: what was learnt of pages
@@ -339,7 +341,6 @@ impl Posterior {
         let Ok(curve) = self.curve(about, memory) else { return Period::NEVER };
         match aim {
             Aim::Freshness if self.trust.is_earned => curve.period(threshold),
-            Aim::Content if self.trust.is_earned => curve.period(threshold / self.depth(memory)),
             Aim::Content => curve.period_by_area(threshold / self.depth(memory)),
             Aim::Freshness | Aim::Harmonic => curve.period_by_area(threshold),
             Aim::Age => Age::new(self.rate(about, memory)).period(threshold),
@@ -364,7 +365,6 @@ impl Posterior {
         let Ok(curve) = self.curve(about, memory) else { return Period::NEVER };
         match aim {
             Aim::Freshness if self.trust.is_earned => curve.period_quickly(threshold),
-            Aim::Content if self.trust.is_earned => curve.period_quickly(threshold / self.depth(memory)),
             Aim::Content => curve.period_by_area_quickly(threshold / self.depth(memory)),
             Aim::Freshness | Aim::Harmonic => curve.period_by_area_quickly(threshold),
             Aim::Age => {
@@ -395,7 +395,6 @@ impl Posterior {
         let Ok(curve) = self.curve(about, memory) else { return 0.0 };
         match aim {
             Aim::Freshness if self.trust.is_earned => curve.utility(elapsed),
-            Aim::Content if self.trust.is_earned => curve.utility(elapsed) * self.depth(memory),
             Aim::Content => curve.area(elapsed) * self.depth(memory),
             Aim::Freshness | Aim::Harmonic => curve.area(elapsed),
             Aim::Age => Age::new(self.rate(about, memory)).utility(elapsed),

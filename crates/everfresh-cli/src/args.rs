@@ -10,7 +10,7 @@ use everfresh::{Allocation, Frequency, Objective, Order, Period, Rate, Unit};
 use everfresh_sim::papers::Paper;
 use everfresh_sim::world::Rates;
 
-use crate::desk::args::{AddArgs, ExplainArgs, ExportArgs, PinArgs, RebuildArgs, RemoveArgs};
+use crate::desk::args::{AddArgs, ExplainArgs, ExportArgs, ForecastArgs, PinArgs, RebuildArgs, RemoveArgs, StatusArgs};
 use crate::run::args::{CatArgs, DiffArgs, HistoryArgs, RunArgs};
 
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
@@ -47,6 +47,10 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Takes pages into a store, from lists, sitemaps and tables
     Add(AddArgs),
+    /// Tells how fresh the copies are believed to be, and what is spent
+    Status(StatusArgs),
+    /// Tells what this budget and others will give, and which promises cannot be kept
+    Forecast(ForecastArgs),
     /// Tells what is known of a page, when it is visited next, and why then
     Explain(ExplainArgs),
     /// Forgets pages and all that was learnt of them

@@ -56,6 +56,8 @@ fn main() -> ExitCode {
         Command::Remove(args) => desk::remove(&args),
         Command::Pin(args) => desk::pin(&args),
         Command::Export(args) => desk::export::run(&args),
+        Command::Status(args) => desk::status::status(&args),
+        Command::Forecast(args) => desk::status::forecast(&args),
         Command::Rebuild(args) => desk::rebuild(&args),
         Command::Cat(args) => run::copies::cat(&args),
         Command::History(args) => run::copies::history(&args),

@@ -113,6 +113,5 @@ pub(crate) fn reason(binding: Binding) -> String {
         Binding::HostClosed { until_s } => format!("its host's hours: it opens at {}", moment(until_s)),
         Binding::HostConcurrency => "its host, where as many visits are going on as it bears".to_owned(),
         Binding::Budget => "the budget: it is due".to_owned(),
-        other => format!("{other:?}"),
     }
 }

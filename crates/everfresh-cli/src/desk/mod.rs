@@ -5,6 +5,7 @@ pub(crate) mod args;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod list;
+pub(crate) mod status;
 
 use std::path::Path;
 

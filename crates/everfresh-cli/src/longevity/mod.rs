@@ -70,7 +70,7 @@ pub(crate) fn run(args: &LongevityArgs) -> Result<()> {
 
 /// The snapshots of every page that a path names, in order of time.
 pub(crate) fn versions(path: &Path) -> Result<Vec<PageVersions>> {
-    let pages = read::read(path, Cut::EIGHT_WORDS, None, DAY_S)?.finish();
+    let pages = read::read(path, Cut::EIGHT_WORDS, None, DAY_S)?.finish(u64::MAX);
     if pages.is_empty() {
         bail!("`{}`: there is no snapshot", path.display());
     }

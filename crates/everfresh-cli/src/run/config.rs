@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use everfresh::Period;
 use everfresh::policy::Aim;
 use everfresh_crawl::content::Rules;
-use everfresh_sched::{GroupRule, HostLimits, Week};
+use everfresh_sched::{GroupRule, HostLimits, Week, Zone};
 use serde::Deserialize;
 
 /// A key of the configuration: where, what kind, what it means.
@@ -331,7 +331,7 @@ fn week(hours: &str, zone: Option<&str>) -> Result<Week> {
     }
     let week = Week::of(|day, hour| open[usize::from(day)][usize::from(hour)])?;
     match zone {
-        Some(zone) => Ok(week.in_zone(zone)?),
+        Some(zone) => Ok(week.in_zone(Zone::named(zone)?)),
         None => Ok(week),
     }
 }

@@ -9,7 +9,7 @@ use everfresh::{Period, Unit};
 use everfresh_crawl::content::Rules;
 use everfresh_crawl::fetch::{Address, Manners, Sources};
 use everfresh_crawl::warc::{self, Archive};
-use everfresh_sched::{HostId, HostLimits, LeaseId, Outcome, PageId, Scheduler};
+use everfresh_sched::{Freshness, HostId, HostLimits, LeaseId, Outcome, PageId, Scheduler};
 use everfresh_store::Durable;
 use tokio::sync::mpsc;
 
@@ -46,6 +46,7 @@ pub(crate) struct Keeper {
     pub tally: Tally,
     going_on: HashSet<LeaseId>,
     replanned_s: f64,
+    expected: Freshness,
     kept_events: u64,
     slowed: HashMap<HostId, f64>,
     plain: Arc<Rules>,
@@ -101,6 +102,7 @@ impl Keeper {
             tally: Tally::default(),
             going_on: HashSet::new(),
             replanned_s: f64::NEG_INFINITY,
+            expected: Freshness::default(),
             slowed: HashMap::new(),
             plain: Arc::new(Rules::default()),
         }
@@ -167,6 +169,7 @@ impl Keeper {
         if now_s - self.replanned_s >= self.replan_s {
             self.scheduler.replan(now_s).map_err(failure)?;
             self.replanned_s = now_s;
+            self.expected = self.scheduler.forecast(1.0).map_err(failure)?.all;
         }
         let events = self.scheduler.store().events();
         let enough = KEEP_EVENTS.max(self.scheduler.state().len() as u64 / 2);
@@ -294,6 +297,11 @@ impl Keeper {
     /// Hands on what feeds and sitemaps say of pages that are known.
     fn take_hints(&mut self, _now_s: f64, _found: &Found) -> Result<()> {
         Ok(())
+    }
+
+    /// What the copies will be on average, as last foreseen.
+    pub(crate) fn expected(&self) -> Freshness {
+        self.expected
     }
 
     /// Visits that are under way.

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
-use everfresh::{Period, Unit};
 use everfresh_sched::Outcome;
 
 use super::args::RunArgs;
 use super::keeper::{Keeper, Tally, Watch};
 use super::visit::Found;
 use crate::desk::explain::moment;
+use crate::desk::status::time;
 use crate::output::{self, Grid};
 
 /// How often the view is drawn, and files are looked at.
@@ -125,14 +125,17 @@ impl View {
 fn summary(keeper: &mut Keeper) -> Result<String> {
     let now_s = keeper.clock.now_s();
     let status = keeper.scheduler.status(now_s);
-    let time =
-        |seconds: f64| Period::of(seconds.max(0.0), Unit::Second).map(|time| time.to_string()).unwrap_or_default();
+    let standing = keeper.scheduler.standing(now_s, 0).all;
+    let expected = keeper.expected();
     let mut grid = Grid::new(&[&moment(now_s), ""]).left(1);
     let mut line = |name: &str, value: String| grid.row(vec![name.to_owned(), value]);
     line(
         "pages",
         format!("{}, {} failing, {} gone, {} retired", status.pages, status.failing, status.gone, status.retired),
     );
+    let percent = output::percent;
+    line("freshness", format!("{} now, {} expected", percent(standing.freshness), percent(expected.freshness)));
+    line("age", format!("{} now, {} expected", time(standing.age_s), time(expected.age_s)));
     line("price", time(status.steered_price));
     line("due and waiting", format!("{}, {} under way", status.backlog, keeper.going_on()));
     let tally = &keeper.tally;

@@ -1,0 +1,155 @@
+//! `everfresh status` and `everfresh forecast`: how fresh the copies are believed to be, and what will be.
+
+use anyhow::Result;
+use everfresh::{Period, Unit};
+use everfresh_sched::{Broken, Forecast, Freshness, HostId};
+use serde::Serialize;
+
+use super::args::{ForecastArgs, StatusArgs};
+use super::{Desk, failure};
+use crate::output::{self, Grid};
+
+/// Freshness and age for machines.
+#[derive(Debug, Serialize)]
+struct Fresh {
+    name: String,
+    pages: f64,
+    weight: f64,
+    freshness: f64,
+    age_days: Option<f64>,
+}
+
+fn fresh(name: &str, of: &Freshness) -> Fresh {
+    let age_days = output::finite(of.age_s / Unit::Day.seconds());
+    Fresh { name: name.to_owned(), pages: of.pages, weight: of.weight, freshness: of.freshness, age_days }
+}
+
+/// A time in words.
+pub(crate) fn time(seconds: f64) -> String {
+    Period::of(seconds.max(0.0), Unit::Second).map_or_else(|_| "never".to_owned(), |time| time.to_string())
+}
+
+/// `everfresh status`
+pub(crate) fn status(args: &StatusArgs) -> Result<()> {
+    let mut desk = Desk::open(&args.store)?;
+    let now_s = desk.now_s;
+    let status = desk.scheduler.status(now_s);
+    let standing = desk.scheduler.standing(now_s, args.rows);
+    let forecast = desk.scheduler.forecast(1.0).map_err(failure)?;
+    let overload = desk.scheduler.overload(now_s);
+    let names = desk.scheduler.store().names();
+    let groups: Vec<Fresh> =
+        standing.groups.iter().map(|(group, of)| fresh(names.group(*group).unwrap_or("?"), of)).collect();
+    let hosts: Vec<Fresh> =
+        standing.hosts.iter().map(|(host, of)| fresh(names.host(*host).unwrap_or("?"), of)).collect();
+    let budget = desk.scheduler.state().settings().budget_per_second();
+    if args.json {
+        return output::print_json(&serde_json::json!({
+            "pages": status.pages, "failing": status.failing, "gone": status.gone, "retired": status.retired,
+            "freshness": standing.all.freshness, "age_days": output::finite(standing.all.age_s / Unit::Day.seconds()),
+            "predicted_freshness": forecast.all.freshness,
+            "predicted_age_days": output::finite(forecast.all.age_s / Unit::Day.seconds()),
+            "price_days": status.steered_price / Unit::Day.seconds(),
+            "budget_per_day": budget * Unit::Day.seconds(), "spending_per_day": forecast.spending_per_s * Unit::Day.seconds(),
+            "under_way": status.leased, "backlog": overload.backlog, "backlog_clears_days": output::finite(overload.clears_s / Unit::Day.seconds()),
+            "freshness_lost_to_overload": overload.freshness_lost, "looked_at": standing.sample,
+            "groups": groups, "hosts": hosts,
+        }));
+    }
+    let mut grid = Grid::new(&[&desk.scheduler.store().dir().display().to_string(), "now", "expected"]);
+    let mut line = |name: &str, now: String, then: String| grid.row(vec![name.to_owned(), now, then]);
+    line("freshness", output::percent(standing.all.freshness), output::percent(forecast.all.freshness));
+    line("age", time(standing.all.age_s), time(forecast.all.age_s));
+    line("price", time(status.steered_price), time(forecast.price));
+    let per_day = |per_s: f64| format!("{} a day", output::per(per_s, Unit::Day));
+    line(
+        "spending",
+        String::new(),
+        format!("{} of {}", output::per(forecast.spending_per_s, Unit::Day), per_day(budget)),
+    );
+    line("pages", status.pages.to_string(), String::new());
+    line("failing, gone, retired", format!("{}, {}, {}", status.failing, status.gone, status.retired), String::new());
+    line("due and waiting", overload.backlog.to_string(), String::new());
+    let mut text = grid.text();
+    if overload.backlog > 0 {
+        let lost = output::percent(overload.freshness_lost);
+        text.push_str(&format!(
+            "what is due takes {} of the budget and costs {lost} of freshness\n",
+            time(overload.clears_s)
+        ));
+    }
+    text.push_str(&table("group", &groups));
+    text.push_str(&table("host with most that is stale", &hosts));
+    if standing.sample < status.pages {
+        text.push_str(&format!("freshness is that of {} pages\n", standing.sample));
+    }
+    output::print(&text)
+}
+
+fn table(name: &str, rows: &[Fresh]) -> String {
+    let mut grid = Grid::new(&[name, "pages", "freshness", "age"]);
+    for row in rows {
+        let age = row.age_days.map_or_else(|| "never copied".to_owned(), |days| time(days * Unit::Day.seconds()));
+        grid.row(vec![row.name.clone(), output::number(row.pages), output::percent(row.freshness), age]);
+    }
+    if rows.is_empty() { String::new() } else { format!("\n{}", grid.text()) }
+}
+
+/// Budgets that a forecast is made for, as multiples of the present one.
+const FACTORS: [f64; 5] = [0.5, 1.0, 2.0, 4.0, 8.0];
+
+/// `everfresh forecast`
+pub(crate) fn forecast(args: &ForecastArgs) -> Result<()> {
+    let desk = Desk::open(&args.store)?;
+    let all: Vec<Forecast> =
+        FACTORS.iter().map(|factor| desk.scheduler.forecast(*factor).map_err(failure)).collect::<Result<_>>()?;
+    let host = |broken: &Broken| {
+        let name = |host: HostId| desk.scheduler.store().names().host(host).unwrap_or("?").to_owned();
+        broken.host.map_or_else(|| "the budget".to_owned(), name)
+    };
+    let broken = &all[1].broken;
+    if args.json {
+        let rows: Vec<_> = all.iter().zip(FACTORS).map(|(one, factor)| serde_json::json!({
+            "budget_factor": factor, "budget_per_day": one.budget_per_s * Unit::Day.seconds(),
+            "spending_per_day": one.spending_per_s * Unit::Day.seconds(), "price_days": one.price / Unit::Day.seconds(),
+            "freshness": one.all.freshness, "age_days": output::finite(one.all.age_s / Unit::Day.seconds()),
+            "full_hosts": one.full_hosts,
+        })).collect();
+        let broken: Vec<_> = broken
+            .iter()
+            .map(|one| {
+                serde_json::json!({
+                    "by": host(one), "promised_per_day": one.promised_per_s * Unit::Day.seconds(),
+                    "available_per_day": one.available_per_s * Unit::Day.seconds(),
+                })
+            })
+            .collect();
+        return output::print_json(&serde_json::json!({ "budgets": rows, "broken_promises": broken }));
+    }
+    let mut grid = Grid::new(&["budget a day", "spent", "freshness", "age", "price", "full hosts"]).numbers_first();
+    for one in &all {
+        grid.row(vec![
+            output::per(one.budget_per_s, Unit::Day),
+            output::percent(one.spending_per_s / one.budget_per_s),
+            output::percent(one.all.freshness),
+            time(one.all.age_s),
+            time(one.price),
+            one.full_hosts.to_string(),
+        ]);
+    }
+    let mut text = grid.text();
+    if broken.is_empty() {
+        text.push_str("all promises can be kept\n");
+    }
+    for one in broken {
+        let per_day = |per_s: f64| output::per(per_s, Unit::Day);
+        text.push_str(&format!(
+            "promises that cannot be kept: {} visits a day, and {} has {}: periods will be {} times as long\n",
+            per_day(one.promised_per_s),
+            host(one),
+            per_day(one.available_per_s),
+            output::number(one.late()),
+        ));
+    }
+    output::print(&text)
+}

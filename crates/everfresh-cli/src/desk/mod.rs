@@ -14,6 +14,7 @@ use everfresh::Unit;
 use everfresh_sched::{Error, PageId, Scheduler, Settings};
 use everfresh_store::{Durable, rebuild as rebuild_store};
 
+use crate::interrupt::Unfinished;
 use crate::output;
 use crate::run::clock::Clock;
 use args::{PinArgs, RebuildArgs, RemoveArgs, StoreArgs};
@@ -22,6 +23,8 @@ use args::{PinArgs, RebuildArgs, RemoveArgs, StoreArgs};
 pub(crate) struct Desk {
     pub scheduler: Scheduler<Durable>,
     pub now_s: f64,
+    /// The store is left in order, whenever somebody is interrupted.
+    pub unfinished: Unfinished,
 }
 
 /// The command that this process runs, for whoever finds the store held.
@@ -63,10 +66,11 @@ impl Desk {
             bail!("cannot begin a store in `{}`: --budget must be given, such as 500/day", args.data.display());
         }
         let now_s = args.now.map_or_else(|| Clock::Real.now_s(), f64::from);
+        let unfinished = Unfinished::begin();
         let store = Durable::open(&args.data, &who()).map_err(failure)?;
         let change = |before: Option<Settings>| further(settled(before, budget, floor, now_s)?);
         let scheduler = Scheduler::resume(store, now_s, change).map_err(failure)?;
-        Ok(Desk { scheduler, now_s })
+        Ok(Desk { scheduler, now_s, unfinished })
     }
 
     /// The page with an address.

@@ -26,7 +26,9 @@ fn fresh(name: &str, of: &Freshness) -> Fresh {
 
 /// A time in words.
 pub(crate) fn time(seconds: f64) -> String {
-    Period::of(seconds.max(0.0), Unit::Second).map_or_else(|_| "never".to_owned(), |time| time.to_string())
+    // Nobody asks for less than a millisecond.
+    let seconds = if seconds < 1e-3 { 0.0 } else { seconds };
+    Period::of(seconds, Unit::Second).map_or_else(|_| "never".to_owned(), |time| time.to_string())
 }
 
 /// `everfresh status`

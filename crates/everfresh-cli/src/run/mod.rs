@@ -24,6 +24,7 @@ use crate::desk::add::Adding;
 use crate::desk::args::{StoreArgs, TermArgs};
 use crate::desk::list::{self, Listed};
 use crate::desk::{Desk, failure};
+use crate::interrupt::Unfinished;
 use crate::output;
 use args::RunArgs;
 use clock::Clock;
@@ -33,6 +34,7 @@ use view::View;
 
 /// `everfresh run`
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
+    let _unfinished = Unfinished::begin();
     let mut setup = Setup::of(args)?;
     let runtime = runtime()?;
     let mut view = View::new(args, setup.config.log.as_deref())?;

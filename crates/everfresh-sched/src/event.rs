@@ -1,3 +1,4 @@
+use crate::hint::HintKind;
 use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
 use everfresh::Period;
 use serde::{Deserialize, Serialize};
@@ -67,4 +68,6 @@ pub enum Event {
     Expired { now_s: f64, lease: LeaseId },
     /// The price was found anew.
     Replanned { now_s: f64 },
+    /// Somebody said that a page changed, or will change, at a time.
+    Hinted { now_s: f64, page: PageId, kind: HintKind, changed_at_s: f64 },
 }

@@ -1,5 +1,6 @@
 use crate::error::Result;
 use crate::event::LeaseId;
+use crate::hint::HintKind;
 use crate::page::Trouble;
 use crate::state::{State, Why};
 use crate::terms::{GroupRule, PageId, PageTerms};
@@ -25,6 +26,8 @@ pub struct Explanation {
     pub value: Option<f64>,
     /// The price that it has to reach, its host's if that is higher.
     pub price: f64,
+    /// A hint that no visit has tried yet, and the probability with which it is believed.
+    pub hint: Option<(HintKind, f64)>,
     /// How often it is visited while it is in no trouble.
     pub period: Period,
     /// When the next visit is due, in seconds; none for a page that is retired or leased.
@@ -50,6 +53,8 @@ pub enum Binding {
     Pin,
     /// Before it is due: its group has a period.
     GroupPeriod,
+    /// Before it is due; it will be because of a hint, as far as that is believed.
+    Hint,
     /// So many visits in a row failed.
     Backoff {
         /// How many.
@@ -134,6 +139,7 @@ impl State {
             elapsed,
             value: aim.filter(|_| rare.pin_s.is_none()).map(|aim| about.weight * utility(aim) / about.cost),
             price: self.steered_price().max(self.hosts.get(&page.host).map_or(0.0, |host| host.price)),
+            hint: rare.hint.map(|hint| (hint.kind, f64::from(hint.believed))),
             period: Period::of(period, Unit::Second).unwrap_or(Period::NEVER),
             due_s: is_waiting.then(|| self.settings.start_s + page.due.seconds()),
             binding: self.binding(slot, why, now),
@@ -158,6 +164,7 @@ impl State {
                 Why::Floor => Binding::Floor,
                 Why::Pin => Binding::Pin,
                 Why::GroupPeriod => Binding::GroupPeriod,
+                Why::Hint => Binding::Hint,
             },
         }
     }

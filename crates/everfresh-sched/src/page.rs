@@ -1,4 +1,5 @@
 use crate::chance;
+use crate::hint::Pending;
 use crate::terms::{GroupId, HostId, PageId, PageTerms};
 use crate::tick::Tick;
 use everfresh::estimate::PageState;
@@ -59,6 +60,7 @@ pub(crate) struct Rare {
     pub(crate) max_s: f64,
     pub(crate) pin_s: Option<f64>,
     pub(crate) trouble: Trouble,
+    pub(crate) hint: Option<Pending>,
 }
 
 /// Why a page does not wait for its price.
@@ -75,7 +77,8 @@ pub(crate) enum Trouble {
 }
 
 impl Rare {
-    const NONE: Rare = Rare { cost: 1.0, min_s: 0.0, max_s: f64::INFINITY, pin_s: None, trouble: Trouble::None };
+    const NONE: Rare =
+        Rare { cost: 1.0, min_s: 0.0, max_s: f64::INFINITY, pin_s: None, trouble: Trouble::None, hint: None };
 
     fn of(terms: &PageTerms) -> Rare {
         Rare {
@@ -84,6 +87,7 @@ impl Rare {
             max_s: terms.max_period.seconds(),
             pin_s: terms.pin.map(Period::seconds),
             trouble: Trouble::None,
+            hint: None,
         }
     }
 }
@@ -245,10 +249,17 @@ impl Pages {
         }
     }
 
-    /// Sets what is asked for a page; its trouble stays.
+    pub(crate) fn set_hint(&mut self, slot: u32, hint: Option<Pending>) {
+        let rare = self.rare(slot);
+        if rare.hint != hint {
+            self.set_rare(slot, Rare { hint, ..rare });
+        }
+    }
+
+    /// Sets what is asked for a page; its trouble and hint stay.
     pub(crate) fn set_terms(&mut self, slot: u32, terms: &PageTerms) {
-        let trouble = self.trouble(slot);
-        self.set_rare(slot, Rare { trouble, ..Rare::of(terms) });
+        let Rare { trouble, hint, .. } = self.rare(slot);
+        self.set_rare(slot, Rare { trouble, hint, ..Rare::of(terms) });
         let page = self.get_mut(slot);
         (page.weight, page.host, page.group) = (terms.weight, terms.host.0, terms.group.0);
     }

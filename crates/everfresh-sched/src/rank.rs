@@ -63,7 +63,7 @@ impl State {
         }
         let wanted = match self.rule(page.group) {
             GroupRule::Aim(aim) if page.weight > 0.0 && self.pages.rare(slot).pin_s.is_none() => {
-                self.policy.period_quickly(aim, &self.about(slot), &self.memory(slot), factor(level)).seconds()
+                self.wanted_s(slot, aim, factor(level)).0
             }
             _ => f64::INFINITY,
         };

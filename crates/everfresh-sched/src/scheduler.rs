@@ -2,6 +2,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Lease, LeaseId, Outcome};
 use crate::explain::{Explanation, Status};
 use crate::forecast::{Forecast, Overload, Standing};
+use crate::hint::HintKind;
 use crate::state::State;
 use crate::store::Store;
 use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
@@ -253,5 +254,11 @@ impl<S: Store> Scheduler<S> {
     /// What it costs now that not all that is due is visited.
     pub fn overload(&mut self, now_s: f64) -> Overload {
         self.state.overload(now_s)
+    }
+    /// Takes in a hint that a page changed, or will change, at a time in seconds; it is believed as far as such hints proved right.
+    ///
+    /// Nothing comes of one that is older than the last visit, of one for a page that has no copy yet, or while a better one waits.
+    pub fn hint(&mut self, now_s: f64, page: PageId, kind: HintKind, changed_at_s: f64) -> Result<()> {
+        self.record(Event::Hinted { now_s, page, kind, changed_at_s })
     }
 }

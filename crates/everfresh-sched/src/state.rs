@@ -3,6 +3,7 @@ use crate::chance;
 use crate::choose::Queues;
 use crate::error::{Error, Result};
 use crate::event::{Event, LeaseId, Outcome};
+use crate::hint::{HintKind, Tried, Whose};
 use crate::host::Host;
 use crate::page::{Pages, Trouble};
 use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
@@ -36,6 +37,8 @@ pub struct State {
     pub(crate) replanned_s: f64,
     /// The time in which the budget visits every page once.
     pub(crate) round_s: f64,
+    /// How many hints were right, by whose they were.
+    pub(crate) hints: BTreeMap<(Whose, HintKind), Tried>,
     /// Derived.
     #[serde(skip)]
     pub(crate) queues: Queues,
@@ -61,6 +64,7 @@ impl PartialEq for State {
             && self.next_lease == other.next_lease
             && self.bucket == other.bucket
             && self.policy == other.policy
+            && self.hints == other.hints
             && (self.price, self.lag_s, self.replanned_s, self.round_s)
                 == (other.price, other.lag_s, other.replanned_s, other.round_s)
     }
@@ -97,6 +101,7 @@ pub(crate) enum Why {
     Floor,
     Pin,
     GroupPeriod,
+    Hint,
 }
 
 impl State {
@@ -116,6 +121,7 @@ impl State {
             lag_s: 0.0,
             replanned_s: 0.0,
             round_s: f64::INFINITY,
+            hints: BTreeMap::new(),
             queues: Queues::default(),
         }
     }
@@ -191,7 +197,9 @@ impl State {
                 None if !self.pages.has_room() => Err(Error::Log("there are as many pages as can be counted")),
                 _ => Ok(()),
             },
-            Event::Removed { page, .. } | Event::Altered { page, .. } => self.slot(page).map(|_| ()),
+            Event::Removed { page, .. } | Event::Altered { page, .. } | Event::Hinted { page, .. } => {
+                self.slot(page).map(|_| ())
+            }
             Event::Ruled { rule, .. } => Ok(rule.checked().map(|_| ())?),
             Event::Leased { page, lease, .. } => {
                 let slot = self.slot(page)?;
@@ -243,6 +251,10 @@ impl State {
             Event::Completed { now_s, lease, outcome } => self.complete(now_s, lease, outcome),
             Event::Expired { now_s, lease } => self.complete(now_s, lease, Outcome::Failed { retryable: true }),
             Event::Replanned { now_s } => self.replan(now_s),
+            Event::Hinted { now_s, page, kind, changed_at_s } => {
+                self.clock(now_s);
+                self.hint(self.slot(page)?, kind, changed_at_s);
+            }
         }
         Ok(())
     }
@@ -299,13 +311,19 @@ impl State {
         self.hosts.entry(terms.host.0).or_default();
         self.pages.set_terms(slot, terms);
         if !self.pages.get(slot).is_leased() {
-            match self.pages.trouble(slot) {
-                Trouble::None => self.schedule(slot),
-                _ => self.wait_until(slot, self.pages.get(slot).due),
-            }
+            self.reschedule(slot);
         }
         self.settle(before);
         Ok(())
+    }
+
+    /// Sets anew when a page is due, unless it waits in trouble or is being visited.
+    pub(crate) fn reschedule(&mut self, slot: u32) {
+        match self.pages.trouble(slot) {
+            _ if self.pages.get(slot).is_leased() => {}
+            Trouble::None => self.schedule(slot),
+            _ => self.wait_until(slot, self.pages.get(slot).due),
+        }
     }
 
     pub(crate) fn lease_of(&self, slot: u32) -> Option<LeaseId> {
@@ -399,7 +417,13 @@ impl State {
 
     fn learn_from(&mut self, slot: u32, now: f64, outcome: policy::Outcome) {
         let elapsed = self.elapsed(slot, now);
+        let is_change = matches!(outcome, policy::Outcome::Changed { .. });
+        let foretold = self.try_hint(slot, now, is_change);
         let outcome = match outcome {
+            // It was visited because it changed: one change in all the time since, and not one at some time within it.
+            policy::Outcome::Changed { divergence, .. } if foretold => {
+                policy::Outcome::Changed { divergence, last_change: Some(elapsed) }
+            }
             // A source whose clock is wrong still changed.
             policy::Outcome::Changed { divergence, last_change } => {
                 policy::Outcome::Changed { divergence, last_change: last_change.filter(|since| *since <= elapsed) }
@@ -515,11 +539,12 @@ impl State {
             GroupRule::Every(period) => return (period.seconds().max(LEAST_PERIOD_S), Why::GroupPeriod),
             GroupRule::Aim(aim) => aim,
         };
-        let why = if host > price { Why::HostPrice } else { Why::Price };
-        let wanted = if page.weight > 0.0 {
-            self.policy.period_quickly(aim, &self.about(slot), &self.memory(slot), price.max(host)).seconds()
-        } else {
-            f64::INFINITY
+        let (wanted, is_hinted) =
+            if page.weight > 0.0 { self.wanted_s(slot, aim, price.max(host)) } else { (f64::INFINITY, false) };
+        let why = match (is_hinted, host > price) {
+            (true, _) => Why::Hint,
+            (false, true) => Why::HostPrice,
+            (false, false) => Why::Price,
         };
         let (most, binding) = if rare.max_s <= floor { (rare.max_s, Why::MaxPeriod) } else { (floor, Why::Floor) };
         let (period, why) = if wanted > most { (most, binding) } else { (wanted, why) };
@@ -543,7 +568,7 @@ impl State {
         let wait = if !page.is_copied() {
             // As if its turn began at any time of its period: pages that come together are not visited together.
             period * lot
-        } else if matches!(why, Why::Pin | Why::GroupPeriod) {
+        } else if matches!(why, Why::Pin | Why::GroupPeriod | Why::Hint) {
             period
         } else {
             (period * (1.0 + JITTER * (lot - 0.5))).min(self.pages.rare(slot).max_s)

@@ -5,8 +5,8 @@
 
 use everfresh::{Period, Unit};
 use everfresh_sched::{
-    Error, Event, HostId, HostLimits, LeaseId, Memory, Outcome, PageId, PageTerms, Result, Scheduler, Settings, State,
-    Store, Week, Zone,
+    Error, Event, HintKind, HostId, HostLimits, LeaseId, Memory, Outcome, PageId, PageTerms, Result, Scheduler,
+    Settings, State, Store, Week, Zone,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -257,6 +257,10 @@ impl World {
 
     fn step(&mut self, number: u32) {
         self.pass();
+        if self.rng.random_range(0..10) == 0 {
+            let (page, now_s) = (PageId(self.rng.random_range(0..PAGES)), self.now_s);
+            _ = self.scheduler.hint(now_s, page, HintKind::Sitemap, now_s - 3600.0 * self.rng.random::<f64>());
+        }
         self.lease();
         self.complete();
         if number.is_multiple_of(288) {

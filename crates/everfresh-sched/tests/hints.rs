@@ -1,0 +1,127 @@
+//! Hints that are right raise the freshness at the same number of visits; hints that lie lose their weight and cost little.
+
+#![allow(clippy::unwrap_used)]
+
+use everfresh::Unit;
+use everfresh_sched::{Binding, HintKind, HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Settings};
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Exp1};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+const DAY: f64 = 86_400.0;
+const PAGES: usize = 100;
+const PER_DAY: f64 = 150.0;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Hints {
+    None,
+    /// Every change of every page is told, an instant after it.
+    Right,
+    /// As many, at times that have nothing to do with changes.
+    Lying,
+}
+
+struct Run {
+    freshness: f64,
+    visits_per_day: f64,
+    scheduler: Scheduler<Memory>,
+}
+
+/// Poisson sources, from once in three days to five times a day, for 150 days of which the first 50 are not counted.
+fn run(hints: Hints) -> Run {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+    let rates: Vec<f64> = (0..PAGES).map(|_| 0.3 * 16f64.powf(rng.random()) / DAY).collect();
+    let mut wait = |rate: f64| {
+        let one: f64 = Exp1.sample(&mut rng);
+        one / rate
+    };
+    let mut changes: Vec<f64> = rates.iter().map(|rate| wait(*rate)).collect();
+    let mut lies: Vec<f64> = rates.iter().map(|rate| wait(*rate)).collect();
+    let mut stale = [true; PAGES];
+    let settings = Settings::new(PER_DAY, Unit::Day).unwrap().with_burst(4.0).unwrap();
+    let mut scheduler = Scheduler::open(settings, Memory::new(), 0.0).unwrap();
+    for page in 0..PAGES as u64 {
+        scheduler.add(0.0, PageId(page), PageTerms::new(HostId(0))).unwrap();
+    }
+    let (mut fresh, mut steps, mut visits) = (0.0, 0.0, 0.0);
+    for step in 0..150 * 288u32 {
+        let now_s = f64::from(step) * 300.0;
+        if step % 288 == 0 {
+            scheduler.replan(now_s).unwrap();
+            scheduler.compact().unwrap();
+        }
+        for page in 0..PAGES {
+            while changes[page] <= now_s {
+                stale[page] = true;
+                if hints == Hints::Right {
+                    scheduler.hint(now_s, PageId(page as u64), HintKind::Push, changes[page]).unwrap();
+                }
+                changes[page] += wait(rates[page]);
+            }
+            while lies[page] <= now_s {
+                if hints == Hints::Lying {
+                    scheduler.hint(now_s, PageId(page as u64), HintKind::Push, lies[page]).unwrap();
+                }
+                lies[page] += wait(rates[page]);
+            }
+        }
+        let counts = f64::from(u8::from(step >= 50 * 288));
+        for lease in scheduler.lease(now_s, 10).unwrap() {
+            let was = std::mem::replace(&mut stale[usize::try_from(lease.page.0).unwrap()], false);
+            let changed = Outcome::Changed { divergence: 1.0, last_change: None };
+            scheduler.complete(now_s, lease.id, if was { changed } else { Outcome::Unchanged }).unwrap();
+            visits += counts;
+        }
+        fresh += counts * stale.iter().filter(|stale| !**stale).count() as f64 / PAGES as f64;
+        steps += counts;
+    }
+    Run { freshness: fresh / steps, visits_per_day: visits / 100.0, scheduler }
+}
+
+#[test]
+fn right_hints_are_worth_much_and_lies_cost_little() {
+    let [none, right, lying] = [Hints::None, Hints::Right, Hints::Lying].map(run);
+    println!("freshness {} without, {} with, {} with lies", none.freshness, right.freshness, lying.freshness);
+    for run in [&none, &right, &lying] {
+        assert!((run.visits_per_day / PER_DAY - 1.0).abs() < 0.02, "{}", run.visits_per_day);
+    }
+    assert!(right.freshness > none.freshness + 0.1, "{} {}", right.freshness, none.freshness);
+    assert!(lying.freshness > 0.97 * none.freshness, "{} {}", lying.freshness, none.freshness);
+    let now_s = 150.0 * DAY;
+    let believed = |run: Run| {
+        let mut scheduler = run.scheduler;
+        // All are asked, since an earlier hint may be pending for some.
+        let pages = (0..PAGES as u64).map(PageId);
+        pages.clone().for_each(|page| scheduler.hint(now_s, page, HintKind::Push, now_s).unwrap());
+        let hints = pages.filter_map(|page| scheduler.explain(now_s, page).unwrap().hint);
+        let believed: Vec<f64> = hints.map(|(_, believed)| believed).collect();
+        believed.iter().sum::<f64>() / believed.len() as f64
+    };
+    let (right, lying) = (believed(right), believed(lying));
+    println!("believed {right}, lies {lying}");
+    assert!(right > 0.9 && lying < 0.2, "{right} {lying}");
+}
+
+#[test]
+fn explanations_name_the_hint() {
+    let settings = Settings::new(10.0, Unit::Day).unwrap();
+    let mut scheduler = Scheduler::open(settings, Memory::new(), 0.0).unwrap();
+    scheduler.add(0.0, PageId(1), PageTerms::new(HostId(0))).unwrap();
+    // Before there is a copy, and for a time before the last visit, hints say nothing.
+    scheduler.hint(0.0, PageId(1), HintKind::Feed, 0.0).unwrap();
+    let lease = scheduler.lease(10.0, 1).unwrap()[0];
+    scheduler.complete(20.0, lease.id, Outcome::Unchanged).unwrap();
+    scheduler.hint(30.0, PageId(1), HintKind::Feed, 15.0).unwrap();
+    assert_eq!(scheduler.explain(30.0, PageId(1)).unwrap().hint, None);
+    let due_s = scheduler.explain(30.0, PageId(1)).unwrap().due_s.unwrap();
+    scheduler.hint(30.0, PageId(1), HintKind::Expires, 30.0 + 0.2 * due_s).unwrap();
+    scheduler.hint(31.0, PageId(1), HintKind::Push, 30.0 + 0.5 * due_s).unwrap();
+    let explained = scheduler.explain(31.0, PageId(1)).unwrap();
+    assert!(
+        matches!(explained.hint, Some((HintKind::Push, believed)) if (believed - 0.8).abs() < 1e-6),
+        "{explained:?}"
+    );
+    assert_eq!(explained.binding, Binding::Hint);
+    assert!(explained.due_s.unwrap() < due_s && explained.due_s.unwrap() >= 29.8 + 0.5 * due_s, "{explained:?}");
+    assert!(scheduler.hint(31.0, PageId(2), HintKind::Push, 31.0).is_err());
+}

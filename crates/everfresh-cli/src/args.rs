@@ -11,7 +11,7 @@ use everfresh_sim::papers::Paper;
 use everfresh_sim::world::Rates;
 
 use crate::desk::args::{AddArgs, ExplainArgs, ExportArgs, ForecastArgs, PinArgs, RebuildArgs, RemoveArgs, StatusArgs};
-use crate::run::args::{CatArgs, DiffArgs, HistoryArgs, RunArgs};
+use crate::run::args::{AuditArgs, CatArgs, DiffArgs, HistoryArgs, RunArgs};
 
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
 pub(crate) const HEADING: Style = Style::new().effects(Effects::BOLD);
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Derives all state anew from the visit log
     Rebuild(RebuildArgs),
+    /// Measures how fresh the copies are, by visiting a random sample now
+    Audit(AuditArgs),
     /// Prints the copy of a page
     Cat(CatArgs),
     /// Lists the versions of a page

@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         Command::Status(args) => desk::status::status(&args),
         Command::Forecast(args) => desk::status::forecast(&args),
         Command::Rebuild(args) => desk::rebuild(&args),
+        Command::Audit(args) => run::audit::run(&args),
         Command::Cat(args) => run::copies::cat(&args),
         Command::History(args) => run::copies::history(&args),
         Command::Diff(args) => run::copies::diff(&args),

@@ -255,10 +255,20 @@ impl<S: Store> Scheduler<S> {
     pub fn overload(&mut self, now_s: f64) -> Overload {
         self.state.overload(now_s)
     }
+
     /// Takes in a hint that a page changed, or will change, at a time in seconds; it is believed as far as such hints proved right.
     ///
     /// Nothing comes of one that is older than the last visit, of one for a page that has no copy yet, or while a better one waits.
     pub fn hint(&mut self, now_s: f64, page: PageId, kind: HintKind, changed_at_s: f64) -> Result<()> {
         self.record(Event::Hinted { now_s, page, kind, changed_at_s })
+    }
+
+    /// Takes in many hints at once, written together; pages that are not known are said one by one.
+    pub fn hint_all(&mut self, now_s: f64, hints: &[(PageId, HintKind, f64)]) -> Result<Vec<Result<()>>> {
+        let event = |hint: &(PageId, HintKind, f64)| {
+            let (page, kind, changed_at_s) = *hint;
+            Event::Hinted { now_s, page, kind, changed_at_s }
+        };
+        self.record_all(hints.iter().map(event), |_| Ok(()))
     }
 }

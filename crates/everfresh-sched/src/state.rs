@@ -145,6 +145,12 @@ impl State {
         self.leases.iter().map(|(lease, live)| (*lease, self.pages.id(live.slot)))
     }
 
+    /// When a page was last seen; nothing while there is no copy of it.
+    pub fn seen_s(&self, page: PageId) -> Option<f64> {
+        let page = self.pages.get(self.pages.find(page)?);
+        page.is_copied().then(|| self.settings.start_s + page.saw.seconds())
+    }
+
     /// How many pages there are, retired ones included.
     pub fn len(&self) -> usize {
         self.pages.len()

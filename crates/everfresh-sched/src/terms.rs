@@ -77,6 +77,12 @@ impl PageTerms {
         Ok(PageTerms { pin: Some(proper("pinned period in seconds", period)?), ..self })
     }
 
+    /// The same on another host.
+    #[must_use]
+    pub const fn at_host(self, host: HostId) -> PageTerms {
+        PageTerms { host, ..self }
+    }
+
     /// The same, left to the price again.
     #[must_use]
     pub const fn unpinned(self) -> PageTerms {

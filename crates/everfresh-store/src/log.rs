@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `number` | counts all events from 0 |
 //! | `time` | when, in UTC, to the microsecond |
-//! | `event` | `add`, `lease`, `visit`, `lost` (a lease that expired), `remove`, `alter`, `limit`, `block`, `rule`, `replan`, `configure`, ... |
+//! | `event` | `add`, `lease`, `visit`, `lost` (a lease that expired), `remove`, `alter`, `limit`, `block`, `rule`, `hint`, `replan`, `configure`, ... |
 //! | `page`, `address`, `host`, `group` | about which |
 //! | `lease` | its number |
 //! | `outcome` | of a visit: `unchanged`, `changed`, `gone`, `failed` (may be tried again), `refused` |
@@ -246,6 +246,7 @@ impl About {
             Event::Limited { now_s, host, .. } => About { host: Some(host), ..about("limit", now_s) },
             Event::Blocked { now_s, host, .. } => About { host: Some(host), ..about("block", now_s) },
             Event::Ruled { now_s, group, .. } => About { group: Some(group), ..about("rule", now_s) },
+            Event::Hinted { now_s, .. } => about("hint", now_s),
             Event::Removed { now_s, .. } => about("remove", now_s),
             Event::Replanned { now_s } => about("replan", now_s),
             Event::Configured { now_s, .. } => about("configure", now_s),

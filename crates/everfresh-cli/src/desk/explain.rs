@@ -106,6 +106,7 @@ pub(crate) fn reason(binding: Binding) -> String {
         Binding::GroupPeriod => "its group's period".to_owned(),
         Binding::Backoff { failures } => format!("{failures} failed in a row: it waits"),
         Binding::Gone { misses } => format!("gone, seen {misses} times in a row: it is probed ever more rarely"),
+        Binding::Hint => "a hint that it changes or has changed".to_owned(),
         Binding::Retired => "it was gone for good: `everfresh add` takes it back".to_owned(),
         Binding::Leased { until_s, .. } => format!("it is being visited, until {} at the latest", moment(until_s)),
         Binding::Blocked { until_s } => format!("its host asked to be left alone until {}", moment(until_s)),

@@ -24,7 +24,7 @@ pub(crate) struct Desk {
     pub scheduler: Scheduler<Durable>,
     pub now_s: f64,
     /// The store is left in order, whenever somebody is interrupted.
-    pub unfinished: Unfinished,
+    _unfinished: Unfinished,
 }
 
 /// The command that this process runs, for whoever finds the store held.
@@ -70,7 +70,7 @@ impl Desk {
         let store = Durable::open(&args.data, &who()).map_err(failure)?;
         let change = |before: Option<Settings>| further(settled(before, budget, floor, now_s)?);
         let scheduler = Scheduler::resume(store, now_s, change).map_err(failure)?;
-        Ok(Desk { scheduler, now_s, unfinished })
+        Ok(Desk { scheduler, now_s, _unfinished: unfinished })
     }
 
     /// The page with an address.

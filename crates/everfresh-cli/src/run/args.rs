@@ -19,36 +19,62 @@ the copies (copies/*.warc.gz). Lists and configuration are read again when they 
 when the visits under way have come back; whatever was acknowledged survives a power cut.
 `everfresh reference` describes every key of everfresh.toml.";
 
-/// Keeps copies of pages fresh.
+/// Which pages, and how they are visited.
 #[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
-pub(crate) struct RunArgs {
+pub(crate) struct SourceArgs {
     /// Lists of addresses, sitemaps or tables, or one everfresh.toml; none goes on with what the store has
     #[arg(value_name = "FILE")]
     pub what: Vec<PathBuf>,
     #[command(flatten)]
     pub store: StoreArgs,
+    /// How hosts can reach you: an address of the web or of mail, in every User-Agent
+    #[arg(long, value_name = "ADDRESS")]
+    pub contact: Option<String>,
+    /// A private network that may be visited, such as 127.0.0.0/8
+    #[arg(long, value_name = "NETWORK")]
+    pub allow: Vec<String>,
+}
+
+/// Keeps copies of pages fresh.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub source: SourceArgs,
     /// What may be spent: visits per time
     #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<f64>,
     /// Visit what may be visited now, then end
     #[arg(long)]
     pub once: bool,
-    /// How hosts can reach you: an address of the web or of mail, in every User-Agent
-    #[arg(long, value_name = "ADDRESS")]
-    pub contact: Option<String>,
     /// Visits that go on at a time, at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub parallel: Option<u16>,
-    /// A private network that may be visited, such as 127.0.0.0/8
-    #[arg(long, value_name = "NETWORK")]
-    pub allow: Vec<String>,
     /// Log lines as JSON, also on a terminal
     #[arg(long)]
     pub json: bool,
     /// Log lines instead of the live view
     #[arg(long)]
     pub plain: bool,
+}
+
+/// Measures how fresh the copies are.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  everfresh audit --sample 200\n  everfresh audit everfresh.toml --sample 200 --json"
+)]
+pub(crate) struct AuditArgs {
+    /// So many pages are visited, drawn by weight
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub sample: usize,
+    /// The seed of the draw; another each time unless given
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// JSON instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Prints a copy.

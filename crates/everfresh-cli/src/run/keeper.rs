@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use everfresh::{Period, Unit};
-use everfresh_crawl::content::Rules;
+use everfresh_crawl::content::{Hint, HintFrom, Rules};
 use everfresh_crawl::fetch::{Address, Manners, Sources};
 use everfresh_crawl::warc::{self, Archive};
-use everfresh_sched::{Freshness, HostId, HostLimits, LeaseId, Outcome, PageId, Scheduler};
+use everfresh_sched::{Freshness, HintKind, HostId, HostLimits, LeaseId, Outcome, PageId, PageTerms, Scheduler};
 use everfresh_store::Durable;
 use tokio::sync::mpsc;
 
@@ -43,6 +43,8 @@ pub(crate) struct Keeper {
     pub replan_s: f64,
     /// Pages of which other parts count than usual.
     pub rules: HashMap<PageId, Arc<Rules>>,
+    /// Feeds and sitemaps whose pages are taken in.
+    pub follows: HashSet<PageId>,
     pub tally: Tally,
     going_on: HashSet<LeaseId>,
     replanned_s: f64,
@@ -83,6 +85,14 @@ const KEEP_EVENTS: u64 = 200_000;
 /// A host that says it has too much to do, without a date, is left alone for so long; each time twice as long, for a day at most.
 const SLOW_S: f64 = 60.0;
 
+/// A promise that nothing changes for less than this is no promise.
+const SHORTEST_PROMISE_S: f64 = 60.0;
+
+/// An index of sitemaps names sitemaps, not pages; it is followed by naming these as sources.
+fn is_page(hint: &Hint) -> bool {
+    hint.from != HintFrom::SitemapIndex
+}
+
 impl Keeper {
     pub(crate) fn new(
         scheduler: Scheduler<Durable>,
@@ -99,6 +109,7 @@ impl Keeper {
             workers: 64,
             replan_s: 600.0,
             rules: HashMap::new(),
+            follows: HashSet::new(),
             tally: Tally::default(),
             going_on: HashSet::new(),
             replanned_s: f64::NEG_INFINITY,
@@ -201,7 +212,7 @@ impl Keeper {
                 self.going_on.remove(&lease.id);
                 continue;
             };
-            let task = Task { lease: lease.id, page: lease.page, host: lease.host, address, note, rules };
+            let task = Task { lease: lease.id, page: lease.page, address, note, rules };
             let (sources, clock, send) = (self.sources.clone(), self.clock, send.clone());
             tokio::spawn(async move {
                 // Nobody listens when the run has ended: the lease expires.
@@ -232,9 +243,8 @@ impl Keeper {
         self.scheduler.complete_all(now_s, &outcomes).map_err(failure)?;
         for found in &all {
             self.mind_manners(now_s, found)?;
-            self.take_hints(now_s, found)?;
         }
-        Ok(())
+        self.take_hints(now_s, &all)
     }
 
     fn keep_copy(&mut self, found: &Found) -> Result<()> {
@@ -294,8 +304,49 @@ impl Keeper {
         Ok(())
     }
 
-    /// Hands on what feeds and sitemaps say of pages that are known.
-    fn take_hints(&mut self, _now_s: f64, _found: &Found) -> Result<()> {
+    /// Hands on what sources say of themselves and of others: dates that are later than what was seen.
+    fn take_hints(&mut self, now_s: f64, all: &[Found]) -> Result<()> {
+        let (mut hints, mut new) = (Vec::new(), Vec::new());
+        for found in all {
+            if let Some(fresh_for) = found.fresh_for_s.filter(|time| *time >= SHORTEST_PROMISE_S) {
+                hints.push((found.page, HintKind::Expires, found.at_s + fresh_for));
+            }
+            for hint in &found.hints {
+                self.take_hint(found, hint, &mut hints, &mut new)?;
+            }
+        }
+        if !new.is_empty() {
+            self.scheduler.add_all(now_s, &new).map_err(failure)?;
+        }
+        if !hints.is_empty() {
+            self.scheduler.hint_all(now_s, &hints).map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    /// One page that a feed or a sitemap names: known, or new and wanted.
+    fn take_hint(
+        &mut self,
+        found: &Found,
+        hint: &Hint,
+        hints: &mut Vec<(PageId, HintKind, f64)>,
+        new: &mut Vec<(PageId, PageTerms)>,
+    ) -> Result<()> {
+        // What is no address of a page is none of ours.
+        let Ok(address) = Address::of_page(&hint.address) else { return Ok(()) };
+        let text = address.to_string();
+        let (state, store) = self.scheduler.parts();
+        let (page, is_known) = store.page(&text, |page| state.knows(page)).map_err(failure)?;
+        if is_known {
+            let kind = if hint.from == HintFrom::Feed { HintKind::Feed } else { HintKind::Sitemap };
+            let changed_at = hint.changed_at.map(|second| second as f64);
+            let is_news = |at: &f64| state.seen_s(page).is_some_and(|seen| *at > seen);
+            hints.extend(changed_at.filter(is_news).map(|at| (page, kind, at)));
+        } else if self.follows.contains(&found.page) && is_page(hint) {
+            let host = store.host(&address.host()).map_err(failure)?;
+            store.name_page(page, &text);
+            new.push((page, state.terms(found.page)?.at_host(host).unpinned()));
+        }
         Ok(())
     }
 

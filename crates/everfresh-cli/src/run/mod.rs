@@ -1,6 +1,7 @@
 //! `everfresh run`: one command, a list of addresses and a budget; from then on the copies are as fresh as the budget allows.
 
 pub(crate) mod args;
+pub(crate) mod audit;
 pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod copies;
@@ -9,16 +10,17 @@ mod note;
 mod view;
 pub(crate) mod visit;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail};
 use everfresh::Unit;
+use everfresh_crawl::content::Rules;
 use everfresh_crawl::fetch::{Agent, Reach, Settings as FetchSettings, Sources};
 use everfresh_crawl::warc::{self, Archive};
-use everfresh_sched::{GroupRule, HostLimits};
+use everfresh_sched::{GroupRule, HostLimits, PageId};
 
 use crate::desk::add::Adding;
 use crate::desk::args::{StoreArgs, TermArgs};
@@ -26,7 +28,7 @@ use crate::desk::list::{self, Listed};
 use crate::desk::{Desk, failure};
 use crate::interrupt::Unfinished;
 use crate::output;
-use args::RunArgs;
+use args::{RunArgs, SourceArgs};
 use clock::Clock;
 use config::{Config, Source, default_limits, time};
 use keeper::{Keeper, Until, runtime};
@@ -35,7 +37,7 @@ use view::View;
 /// `everfresh run`
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let _unfinished = Unfinished::begin();
-    let mut setup = Setup::of(args)?;
+    let mut setup = Setup::of(&args.source)?;
     let runtime = runtime()?;
     let mut view = View::new(args, setup.config.log.as_deref())?;
     loop {
@@ -49,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         }
         drop(keeper);
         // A file changed: what is wrong with it is said, and the run goes on as it was.
-        match Setup::of(args) {
+        match Setup::of(&args.source) {
             Ok(changed) => setup = changed,
             Err(error) => output::say(&format!("kept as it was: {error:#}")),
         }
@@ -67,7 +69,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    fn of(args: &RunArgs) -> Result<Setup> {
+    fn of(args: &SourceArgs) -> Result<Setup> {
         let mut setup =
             Setup { config: Config::default(), data: args.store.data.clone(), base: PathBuf::new(), files: Vec::new() };
         for path in &args.what {
@@ -90,9 +92,6 @@ impl Setup {
             let path = setup.base.join(&list);
             setup.watch(&path);
         }
-        if args.budget.is_some() {
-            setup.config.budget = None;
-        }
         Ok(setup)
     }
 
@@ -103,12 +102,12 @@ impl Setup {
     /// Opens everything, and takes in what the configuration names.
     fn keeper(&self, args: &RunArgs) -> Result<Keeper> {
         let mut desk = self.desk(args)?;
-        let rules = self.take_in_sources(&mut desk)?;
+        let (rules, follows) = self.take_in_sources(&mut desk)?;
         self.apply_limits(&mut desk)?;
         if desk.scheduler.state().is_empty() {
             bail!("cannot run without pages: give a list of addresses, or `everfresh add` some");
         }
-        let sources = Sources::new(self.fetching(args)?)?;
+        let sources = Sources::new(self.fetching(&args.source)?)?;
         let archive = if self.config.copies.unwrap_or(true) {
             let settings = warc::Settings::default();
             let opened = Archive::open(&self.data.join("copies"), settings);
@@ -117,7 +116,7 @@ impl Setup {
             None
         };
         let mut keeper = Keeper::new(desk.scheduler, archive, sources, Clock::Real);
-        keeper.rules = rules;
+        (keeper.rules, keeper.follows) = (rules, follows);
         keeper.workers = args.parallel.map(usize::from).or(self.config.workers).unwrap_or(64);
         if let Some(replan) = &self.config.replan {
             keeper.replan_s = time("replan", replan)?.seconds();
@@ -125,8 +124,12 @@ impl Setup {
         Ok(keeper)
     }
 
+    fn store(&self) -> StoreArgs {
+        StoreArgs { data: self.data.clone(), now: None }
+    }
+
     fn desk(&self, args: &RunArgs) -> Result<Desk> {
-        let store = StoreArgs { data: self.data.clone(), now: None };
+        let store = self.store();
         let written = self.config.budget.as_deref().map(|text| everfresh::units::parse_per_time("budget", text, None));
         let budget = args.budget.or(written.transpose()?);
         let rule = self.config.objective.as_deref().map(config::aim).transpose()?.map(GroupRule::Aim);
@@ -145,40 +148,45 @@ impl Setup {
         })
     }
 
-    /// Takes pages in; says which have rules of their own.
-    fn take_in_sources(
-        &self,
-        desk: &mut Desk,
-    ) -> Result<HashMap<everfresh_sched::PageId, Arc<everfresh_crawl::content::Rules>>> {
-        let mut rules = HashMap::new();
+    /// Takes pages in; says which have rules of their own, and which are followed.
+    fn take_in_sources(&self, desk: &mut Desk) -> Result<(RulesOf, HashSet<PageId>)> {
+        let (mut rules, mut follows) = (RulesOf::new(), HashSet::new());
         for (number, source) in (1..).zip(&self.config.sources) {
             let own = (!source.keep.is_empty() || !source.ignore.is_empty()).then(|| source.rules()).transpose()?;
             let own = own.map(Arc::new);
-            let terms = terms(source)?;
-            let mut pages = Vec::new();
-            let mut adding = Adding::new(desk, &terms);
-            let mut take = |listed: Listed| {
-                if own.is_some() {
-                    pages.push(listed.address.clone());
-                }
-                adding.take(Listed { pin: pin(source)?.or(listed.pin), ..listed })
-            };
-            match (&source.address, &source.list) {
-                (Some(address), _) => {
-                    let address = list::configured(address).with_context(|| format!("source {number}"))?;
-                    take(Listed { address, ..Listed::default() })?;
-                }
-                (None, Some(list)) => list::read(&self.base.join(list), &mut take)?,
-                (None, None) => {}
-            }
-            adding.finish()?;
-            if let Some(own) = own {
-                for address in pages {
-                    rules.insert(desk.find(&address)?.0, Arc::clone(&own));
-                }
+            for address in self.take_in(desk, source).with_context(|| format!("source {number}"))? {
+                let page = desk.find(&address)?.0;
+                rules.extend(own.as_ref().map(|own| (page, Arc::clone(own))));
+                follows.extend(source.follow.then_some(page));
             }
         }
-        Ok(rules)
+        Ok((rules, follows))
+    }
+
+    /// The rules of pages that have their own.
+    fn rules(&self, desk: &mut Desk) -> Result<RulesOf> {
+        Ok(self.take_in_sources(desk)?.0)
+    }
+
+    /// Takes the pages of a source in; names those of which more is said than the store keeps.
+    fn take_in(&self, desk: &mut Desk, source: &Source) -> Result<Vec<String>> {
+        let says_more = source.follow || !source.keep.is_empty() || !source.ignore.is_empty();
+        let (terms, pin) = (terms(source)?, source.pin.as_deref().map(|text| time("pin", text)).transpose()?);
+        let mut named = Vec::new();
+        let mut adding = Adding::new(desk, &terms);
+        let mut take = |listed: Listed| {
+            if says_more {
+                named.push(listed.address.clone());
+            }
+            adding.take(Listed { pin: pin.or(listed.pin), ..listed })
+        };
+        match (&source.address, &source.list) {
+            (Some(address), _) => take(Listed { address: list::configured(address)?, ..Listed::default() })?,
+            (None, Some(list)) => list::read(&self.base.join(list), &mut take)?,
+            (None, None) => {}
+        }
+        adding.finish()?;
+        Ok(named)
     }
 
     fn apply_limits(&self, desk: &mut Desk) -> Result<()> {
@@ -200,7 +208,7 @@ impl Setup {
         Ok(())
     }
 
-    fn fetching(&self, args: &RunArgs) -> Result<FetchSettings> {
+    fn fetching(&self, args: &SourceArgs) -> Result<FetchSettings> {
         let config = &self.config.fetch;
         let contact = args.contact.as_ref().or(self.config.contact.as_ref());
         let contact = contact.map_or(PROJECT, String::as_str);
@@ -224,6 +232,9 @@ impl Setup {
     }
 }
 
+/// Pages of which other parts count than usual.
+type RulesOf = HashMap<PageId, Arc<Rules>>;
+
 /// Where hosts are pointed to that want to know who visits them, unless a contact is given.
 const PROJECT: &str = "https://example.org/everfresh";
 
@@ -240,8 +251,4 @@ fn terms(source: &Source) -> Result<TermArgs> {
         min_period: period("min_period", &source.min_period)?,
         max_period: period("max_period", &source.max_period)?,
     })
-}
-
-fn pin(source: &Source) -> Result<Option<everfresh::Period>> {
-    source.pin.as_deref().map(|text| time("pin", text)).transpose()
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use everfresh::{Period, Unit};
 use everfresh_crawl::content::{Compared, Content, Hint, Known, Rules};
 use everfresh_crawl::fetch::{Address, Ask, Exchange, Fetched, Hints, Manners, Outcome as Came, Source, Sources};
-use everfresh_sched::{HostId, LeaseId, Outcome, PageId};
+use everfresh_sched::{LeaseId, Outcome, PageId};
 
 use super::clock::Clock;
 use super::note::Note;
@@ -15,7 +15,6 @@ use super::note::Note;
 pub(crate) struct Task {
     pub lease: LeaseId,
     pub page: PageId,
-    pub host: HostId,
     pub address: Address,
     pub note: Note,
     pub rules: Arc<Rules>,
@@ -25,7 +24,6 @@ pub(crate) struct Task {
 pub(crate) struct Found {
     pub lease: LeaseId,
     pub page: PageId,
-    pub host: HostId,
     pub address: String,
     /// When it came back.
     pub at_s: f64,
@@ -63,7 +61,6 @@ pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found 
     let mut found = Found {
         lease: task.lease,
         page: task.page,
-        host: task.host,
         address: task.address.to_string(),
         at_s: clock.now_s(),
         outcome: Outcome::Unchanged,

@@ -1,0 +1,197 @@
+//! `everfresh audit`: a random sample of pages is visited now, and how many copies are fresh is counted instead of estimated.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use everfresh_crawl::content::Rules;
+use everfresh_crawl::fetch::{Address, Sources};
+use everfresh_sched::{HostId, LeaseId, Outcome, PageId};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::Serialize;
+
+use super::Setup;
+use super::args::AuditArgs;
+use super::clock::Clock;
+use super::keeper::runtime;
+use super::note::Note;
+use super::visit::{Task, visit};
+use crate::desk::{Desk, failure};
+use crate::interrupt;
+use crate::output;
+use crate::progress::CountLine;
+
+/// What was counted.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Audit {
+    pub fresh: u64,
+    pub stale: u64,
+    pub failed: u64,
+    pub measured_freshness: f64,
+    pub low: f64,
+    pub high: f64,
+    pub estimated_freshness: f64,
+    pub seed: u64,
+}
+
+/// `everfresh audit`
+pub(crate) fn run(args: &AuditArgs) -> Result<()> {
+    let setup = Setup::of(&args.source)?;
+    let mut desk = Desk::open(&setup.store())?;
+    let rules = setup.rules(&mut desk)?;
+    let seed = args.seed.unwrap_or_else(|| Clock::Real.now_s().to_bits());
+    let sample = draw(&desk, args.sample, seed);
+    if sample.is_empty() {
+        bail!("cannot audit before anything was copied: `everfresh run` copies");
+    }
+    let tasks = tasks(&mut desk, &sample, &rules)?;
+    let sources = Sources::new(setup.fetching(&args.source)?)?;
+    let gaps = gaps(&desk, &tasks);
+    let estimated = desk.scheduler.standing(desk.now_s, 0).all.freshness;
+    let line = CountLine::new("pages");
+    let outcomes = runtime()?.block_on(look(&sources, tasks, gaps, &line))?;
+    drop(line);
+    print(&count(&outcomes, estimated, seed), args.json)
+}
+
+/// Draws pages that have copies, by weight and without repetition: those with the largest `u^(1/w)`.
+fn draw(desk: &Desk, size: usize, seed: u64) -> Vec<PageId> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let state = desk.scheduler.state();
+    let copied = state.pages().filter(|page| state.seen_s(*page).is_some());
+    let mut keyed: Vec<(f64, PageId)> = copied
+        .filter_map(|page| {
+            let weight = state.terms(page).ok()?.weight();
+            let lot: f64 = rng.random();
+            (weight > 0.0).then(|| (lot.ln() / weight, page))
+        })
+        .collect();
+    keyed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    keyed.into_iter().take(size).map(|(_, page)| page).collect()
+}
+
+/// The pages by host.
+type Tasks = BTreeMap<HostId, Vec<Task>>;
+
+fn tasks(desk: &mut Desk, sample: &[PageId], rules: &super::RulesOf) -> Result<Tasks> {
+    let mut tasks = Tasks::new();
+    for page in sample {
+        let host = desk.scheduler.state().terms(*page)?.host();
+        let store = desk.scheduler.store_mut();
+        let text = store.address(*page).map_err(failure)?.unwrap_or_default();
+        let note = store.noted(*page).map_err(failure)?.map_or_else(Note::default, |note| Note::decode(&note));
+        let rules = rules.get(page).cloned().unwrap_or_else(|| Arc::new(Rules::default()));
+        // Nothing is given out: the lease has no number.
+        let task = Task { lease: LeaseId(u64::MAX), page: *page, address: Address::configured(&text)?, note, rules };
+        tasks.entry(host).or_default().push(task);
+    }
+    Ok(tasks)
+}
+
+/// The pause after each visit to a host.
+fn gaps(desk: &Desk, tasks: &Tasks) -> BTreeMap<HostId, Duration> {
+    let gap = |host: &HostId| desk.scheduler.state().host_limits(*host).gap().seconds();
+    tasks.keys().map(|host| (*host, Duration::try_from_secs_f64(gap(host)).unwrap_or_default())).collect()
+}
+
+/// Visits hosts side by side, and the pages of each one after the other.
+async fn look(
+    sources: &Sources,
+    tasks: Tasks,
+    gaps: BTreeMap<HostId, Duration>,
+    line: &CountLine,
+) -> Result<Vec<Outcome>> {
+    let (send, mut receive) = tokio::sync::mpsc::unbounded_channel();
+    for (host, tasks) in tasks {
+        let (sources, send, gap) = (sources.clone(), send.clone(), gaps.get(&host).copied().unwrap_or_default());
+        tokio::spawn(async move {
+            for task in tasks {
+                let found = visit(&sources, task, Clock::Real).await;
+                if send.send(found.outcome).is_err() {
+                    return;
+                }
+                tokio::time::sleep(gap).await;
+            }
+        });
+    }
+    drop(send);
+    let mut outcomes = Vec::new();
+    while let Some(outcome) = receive.recv().await {
+        interrupt::check()?;
+        outcomes.push(outcome);
+        line.at(outcomes.len() as u64);
+    }
+    Ok(outcomes)
+}
+
+fn count(outcomes: &[Outcome], estimated_freshness: f64, seed: u64) -> Audit {
+    let mut audit = Audit { estimated_freshness, seed, ..Audit::default() };
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Unchanged => audit.fresh += 1,
+            Outcome::Changed { .. } | Outcome::Gone => audit.stale += 1,
+            Outcome::Failed { .. } => audit.failed += 1,
+        }
+    }
+    let seen = audit.fresh + audit.stale;
+    audit.measured_freshness = audit.fresh as f64 / seen.max(1) as f64;
+    (audit.low, audit.high) = wilson(audit.fresh, seen);
+    audit
+}
+
+/// Wilson's interval of a share at 95 %: for k of n, `(p + z²/2n ± z sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)`.
+fn wilson(k: u64, n: u64) -> (f64, f64) {
+    const Z: f64 = 1.959_963_984_540_054;
+    if n == 0 {
+        return (0.0, 1.0);
+    }
+    let (n, p) = (n as f64, k as f64 / n as f64);
+    let middle = p + Z * Z / (2.0 * n);
+    let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + Z * Z / n;
+    (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
+}
+
+fn print(audit: &Audit, json: bool) -> Result<()> {
+    if json {
+        return output::print_json(audit);
+    }
+    let percent = output::percent;
+    let mut text = format!(
+        "measured freshness   {} (95 % between {} and {})\nestimated freshness  {}\n",
+        percent(audit.measured_freshness),
+        percent(audit.low),
+        percent(audit.high),
+        percent(audit.estimated_freshness),
+    );
+    text.push_str(&format!(
+        "{} copies were fresh, {} were not, {} could not be seen; seed {}\n",
+        audit.fresh, audit.stale, audit.failed, audit.seed
+    ));
+    let is_within = (audit.low..=audit.high).contains(&audit.estimated_freshness);
+    text.push_str(if is_within {
+        "the estimate agrees with what was seen\n"
+    } else {
+        "the estimate does not agree with what was seen\n"
+    });
+    output::print(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wilsons_interval_is_that_of_the_books() {
+        let close = |found: (f64, f64), low: f64, high: f64| {
+            assert!((found.0 - low).abs() < 5e-4 && (found.1 - high).abs() < 5e-4, "{found:?}");
+        };
+        // Newcombe 1998, table I: 81 of 263, 15 of 148, 0 of 20.
+        close(wilson(81, 263), 0.2553, 0.3662);
+        close(wilson(15, 148), 0.0624, 0.1605);
+        close(wilson(0, 20), 0.0, 0.1611);
+        assert_eq!(wilson(0, 0), (0.0, 1.0));
+    }
+}

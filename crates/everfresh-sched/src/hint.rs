@@ -1,8 +1,8 @@
 //! Hints: what others say of a page between visits, believed as far as it has proven right.
 //!
-//! A hint says that a page changed (or will change) at a time t_h after the last visit. It is true with a probability p that is learnt;
+//! A hint says that a page changed (or will change) at a time `t_h` after the last visit. It is true with a probability p that is learnt;
 //! from then on the copy is fresh with probability `(1-p)(1 - D(t))`, which is what it would be had more time passed: `1 - D(t + s)` with
-//! `1 + (t_h + s)/β = (1 + t_h/β) (1-p)^(-1/α)` on a Lomax curve. So a visit is due s earlier than by the law, but not before t_h
+//! `1 + (t_h + s)/β = (1 + t_h/β) (1-p)^(-1/α)` on a Lomax curve. So a visit is due s earlier than by the law, but not before `t_h`
 //! (Busa-Fekete et al., WWW 2025, count signals of change as time, too). A page of which it is sure that it changed has the value of
 //! its ceiling, the mean time for which a new copy will be fresh: one that changes too fast for the price is not worth a visit
 //! whatever is said of it. (A jump of the curve itself would undervalue a change soon after a visit, as if that came each time.)

@@ -88,9 +88,14 @@ impl State {
             return;
         }
         // Entries that no longer count must not pile up.
-        if self.queues.calendar.len() > 2 * self.pages.len() + 1024 {
+        let slack = self.pages.len() / 32 + 256;
+        if self.queues.calendar.len() >= self.pages.len() + slack {
             let pages = &self.pages;
             self.queues.calendar.retain(|Reverse((due, slot))| counts(pages, *due, *slot, None));
+        }
+        // Grown by doubling, it would take up to eight bytes a page too much.
+        if self.queues.calendar.len() == self.queues.calendar.capacity() {
+            self.queues.calendar.reserve_exact(slack);
         }
         self.queues.calendar.push(Reverse((self.pages.get(slot).due, slot)));
     }

@@ -154,8 +154,9 @@ impl State {
     /// Sets all queues anew: whoever waits stands in the calendar.
     pub(crate) fn enqueue_all(&mut self) {
         let waits = |slot: &u32| !self.pages.get(*slot).is_leased() && self.pages.get(*slot).due < Tick::LAST;
-        let entries = self.pages.slots().filter(waits).map(|slot| Reverse((self.pages.get(slot).due, slot)));
-        self.queues.reset(entries.collect());
+        let mut entries = Vec::with_capacity(self.pages.len());
+        entries.extend(self.pages.slots().filter(waits).map(|slot| Reverse((self.pages.get(slot).due, slot))));
+        self.queues.reset(entries.into());
         for host in self.hosts.values_mut() {
             host.waiting.clear();
             host.place = crate::host::Place::Nowhere;

@@ -1,4 +1,4 @@
-//! Years of virtual time with everything that goes wrong: crashes, clocks that jump, stores that refuse or are slow, workers that are
+//! Years of virtual time with everything that goes wrong: crashes, clocks that jump, a store that refuses for a while, workers that are
 //! lost. `EVERFRESH_YEARS` sets how many years each seed lives; seeds are printed with what they find.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]

@@ -35,7 +35,7 @@ pub fn rebuild(dir: &Path, who: &str, progress: &mut dyn FnMut(u64)) -> Result<R
         return Err(Error::Store(format!("{}: there must be a visit log", dir.join("visits").display())));
     };
     let new = dir.join("rebuilt");
-    let cleared = fs::remove_dir_all(&new).or_else(|error| gone_is_fine(error));
+    let cleared = fs::remove_dir_all(&new).or_else(gone_is_fine);
     cleared.map_err(|error| failed(&new.display().to_string())(&error))?;
     let mut store = Durable::open(&new, who)?;
     let mut replay = Replay::default();

@@ -2,6 +2,14 @@
 //!
 //! `EVERFRESH_CRASHES=3000 cargo test -p everfresh-store --test crash` kills that many processes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation
+)]
+
 mod common;
 
 use common::{settings, step};

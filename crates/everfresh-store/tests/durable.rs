@@ -1,5 +1,13 @@
 //! The durable store keeps what it acknowledged: the suite of all stores, the visit log, rebuilding, and who holds what.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation
+)]
+
 mod common;
 
 use common::{settings, step};

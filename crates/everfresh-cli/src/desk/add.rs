@@ -31,7 +31,7 @@ pub(crate) fn run(args: &AddArgs) -> Result<()> {
         list::read(file, &mut |listed| {
             line.at(adding.count());
             crate::interrupt::check()?;
-            adding.take(listed)
+            adding.take(&listed)
         })?;
     }
     let done = adding.finish()?;
@@ -70,7 +70,7 @@ impl<'a> Adding<'a> {
         self.done.added + self.done.known + self.done.changed + self.waiting.len() as u64
     }
 
-    pub(crate) fn take(&mut self, listed: Listed) -> Result<()> {
+    pub(crate) fn take(&mut self, listed: &Listed) -> Result<()> {
         let store = self.desk.scheduler.store_mut();
         let host = store.host(&listed.host.clone().unwrap_or_else(|| list::host(&listed.address))).map_err(failure)?;
         let named = listed.group.as_ref().or(self.terms.group.as_ref());
@@ -81,7 +81,7 @@ impl<'a> Adding<'a> {
         if let Some(group) = group {
             terms = terms.in_group(group);
         }
-        let terms = with_terms(terms, &listed, self.terms)?;
+        let terms = with_terms(terms, listed, self.terms)?;
         match before {
             Some(before) if before == terms => self.done.known += 1,
             Some(_) => {

@@ -82,13 +82,13 @@ fn text(found: &Explanation, told: &Page, now_s: f64) -> String {
     line("visited every", found.period.to_string());
     line(
         "next visit",
-        told.due.clone().map_or_else(|| "none is planned".to_owned(), |due| when(due, found.due_s, now_s)),
+        told.due.clone().map_or_else(|| "none is planned".to_owned(), |due| when(&due, found.due_s, now_s)),
     );
     line("because of", told.waits_for.clone());
     grid.text()
 }
 
-fn when(due: String, due_s: Option<f64>, now_s: f64) -> String {
+fn when(due: &str, due_s: Option<f64>, now_s: f64) -> String {
     let wait = due_s.map_or(0.0, |due| due - now_s);
     let time = |seconds: f64| Period::of(seconds, Unit::Second).map(|time| time.to_string()).unwrap_or_default();
     if wait > 0.0 { format!("{due}, in {}", time(wait)) } else { format!("{due}, {} ago", time(-wait)) }

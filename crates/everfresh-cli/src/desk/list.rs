@@ -49,13 +49,15 @@ pub(crate) fn read(path: &Path, take: &mut dyn FnMut(Listed) -> Result<()>) -> R
         return lines("stdin", io::stdin().lock(), take);
     }
     let file = std::fs::File::open(path).with_context(|| format!("cannot read `{shown}`"))?;
-    let name = shown.strip_suffix(".gz").unwrap_or(&shown).to_lowercase();
+    let lower = shown.to_lowercase();
+    let name = lower.strip_suffix(".gz").unwrap_or(&lower);
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let plain: Box<dyn Read> =
-        if name.len() < shown.len() { Box::new(flate2::read::MultiGzDecoder::new(file)) } else { Box::new(file) };
+        if name.len() < lower.len() { Box::new(flate2::read::MultiGzDecoder::new(file)) } else { Box::new(file) };
     let mut plain = BufReader::new(plain);
-    if name.ends_with(".csv") || name.ends_with(".tsv") {
-        table(&shown, plain, if name.ends_with(".tsv") { b'\t' } else { b',' }, take)
-    } else if name.ends_with(".xml") {
+    if ending == "csv" || ending == "tsv" {
+        table(&shown, plain, if ending == "tsv" { b'\t' } else { b',' }, take)
+    } else if ending == "xml" {
         let mut bytes = Vec::new();
         plain.read_to_end(&mut bytes).with_context(|| format!("cannot read `{shown}`"))?;
         sitemap(&shown, &bytes, take)

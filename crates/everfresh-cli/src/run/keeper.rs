@@ -157,7 +157,7 @@ impl Keeper {
             while let Ok(more) = receive.try_recv() {
                 all.push(more);
             }
-            self.take_in(all, watch)?;
+            self.take_in(&all, watch)?;
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl Keeper {
         let deadline = tokio::time::Instant::now() + LAST_VISITS;
         while !self.going_on.is_empty() {
             match tokio::time::timeout_at(deadline, receive.recv()).await {
-                Ok(Some(found)) => self.take_in(vec![found], watch)?,
+                Ok(Some(found)) => self.take_in(&[found], watch)?,
                 _ => break,
             }
         }
@@ -223,10 +223,10 @@ impl Keeper {
     }
 
     /// Keeps copies, notes and outcomes of visits, in this order: what is acknowledged has its copy.
-    fn take_in(&mut self, all: Vec<Found>, watch: &mut dyn Watch) -> Result<()> {
+    fn take_in(&mut self, all: &[Found], watch: &mut dyn Watch) -> Result<()> {
         let now_s = self.clock.now_s();
         let mut outcomes = Vec::with_capacity(all.len());
-        for found in &all {
+        for found in all {
             self.keep_copy(found)?;
             self.going_on.remove(&found.lease);
             if let Some(note) = &found.note {
@@ -241,10 +241,10 @@ impl Keeper {
         }
         // One whose lease has expired meanwhile is refused, and visited again.
         self.scheduler.complete_all(now_s, &outcomes).map_err(failure)?;
-        for found in &all {
+        for found in all {
             self.mind_manners(now_s, found)?;
         }
-        self.take_hints(now_s, &all)
+        self.take_hints(now_s, all)
     }
 
     fn keep_copy(&mut self, found: &Found) -> Result<()> {

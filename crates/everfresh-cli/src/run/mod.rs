@@ -78,7 +78,7 @@ impl Setup {
                     bail!("cannot run `{}` beside others: a configuration names its own lists", path.display());
                 }
                 setup.config = Config::read(path)?;
-                setup.base = path.parent().unwrap_or(Path::new("")).to_owned();
+                path.parent().unwrap_or(Path::new("")).clone_into(&mut setup.base);
                 if let Some(data) = &setup.config.data {
                     setup.data = setup.base.join(data);
                 }
@@ -178,7 +178,7 @@ impl Setup {
             if says_more {
                 named.push(listed.address.clone());
             }
-            adding.take(Listed { pin: pin.or(listed.pin), ..listed })
+            adding.take(&Listed { pin: pin.or(listed.pin), ..listed })
         };
         match (&source.address, &source.list) {
             (Some(address), _) => take(Listed { address: list::configured(address)?, ..Listed::default() })?,

@@ -64,7 +64,7 @@ impl View {
         self.is_stale
     }
 
-    pub(crate) fn end(&mut self, tally: &Tally) {
+    pub(crate) fn end(&self, tally: &Tally) {
         let words = format!(
             "{}: {} changed, {} unchanged, {} gone, {} failed",
             output::count(tally.visits as f64, "visit"),
@@ -74,18 +74,14 @@ impl View {
             tally.failed
         );
         if self.style == Style::Json {
-            self.write(
+            output::say(
                 &serde_json::json!({ "event": "end", "visits": tally.visits, "changed": tally.changed,
                 "unchanged": tally.unchanged, "gone": tally.gone, "failed": tally.failed })
                 .to_string(),
             );
         } else {
-            self.write(&words);
+            output::say(&words);
         }
-    }
-
-    fn write(&self, line: &str) {
-        output::say(line);
     }
 
     fn look_at_files(&mut self) {
@@ -101,12 +97,12 @@ impl View {
         self.is_stale = self.files.iter().any(changed);
     }
 
-    fn draw(&mut self, keeper: &mut Keeper) -> Result<()> {
+    fn draw(&mut self, keeper: &mut Keeper) {
         if self.drawn.is_some_and(|drawn| drawn.elapsed() < FRAME) {
-            return Ok(());
+            return;
         }
         self.drawn = Some(Instant::now());
-        let mut text = summary(keeper)?;
+        let mut text = summary(keeper);
         for line in &self.last {
             text.push_str(line);
             text.push('\n');
@@ -117,12 +113,11 @@ impl View {
         self.lines = text.lines().count();
         let _ = write!(out, "{up}{text}");
         let _ = out.flush();
-        Ok(())
     }
 }
 
 /// How things stand, in a few lines.
-fn summary(keeper: &mut Keeper) -> Result<String> {
+fn summary(keeper: &mut Keeper) -> String {
     let now_s = keeper.clock.now_s();
     let status = keeper.scheduler.status(now_s);
     let standing = keeper.scheduler.standing(now_s, 0).all;
@@ -140,7 +135,7 @@ fn summary(keeper: &mut Keeper) -> Result<String> {
     line("due and waiting", format!("{}, {} under way", status.backlog, keeper.going_on()));
     let tally = &keeper.tally;
     line("visits", format!("{}, {} changed, {} failed", tally.visits, tally.changed, tally.failed));
-    Ok(grid.text())
+    grid.text()
 }
 
 fn word(outcome: Outcome) -> &'static str {
@@ -163,8 +158,8 @@ impl Watch for View {
                 let address: String = found.address.chars().take(70).filter(|letter| !letter.is_control()).collect();
                 self.last.push_back(format!("{time}  {address}  {}", found.said));
             }
-            Style::Lines => self.write(&format!("{time} {} {}", found.address, found.said)),
-            Style::Json => self.write(
+            Style::Lines => output::say(&format!("{time} {} {}", found.address, found.said)),
+            Style::Json => output::say(
                 &serde_json::json!({ "event": "visit", "time": time, "page": found.address,
                     "outcome": word(found.outcome), "said": found.said })
                 .to_string(),
@@ -174,7 +169,10 @@ impl Watch for View {
 
     fn moment(&mut self, keeper: &mut Keeper) -> Result<()> {
         self.look_at_files();
-        if self.style == Style::Live { self.draw(keeper) } else { Ok(()) }
+        if self.style == Style::Live {
+            self.draw(keeper);
+        }
+        Ok(())
     }
 
     fn goes_on(&self) -> bool {

@@ -114,11 +114,14 @@ impl Found {
         self.hints = content.hints().to_vec();
         self.note =
             Some(Note { validators: fetched.hints.validators, known: Some(Known::of(&content)), was_gone: false });
-        self.copy = may_keep.then(|| match fetched.exchange {
-            Some(exchange) => Copy::Answer { exchange: Box::new(exchange), body: fetched.body },
-            None => {
-                let content_type = fetched.content_type.unwrap_or_else(|| "application/octet-stream".to_owned());
-                Copy::Resource { content_type, bytes: fetched.body }
+        self.copy = may_keep.then(|| {
+            let (content_type, bytes) = (fetched.content_type, fetched.body);
+            if let Some(exchange) = fetched.exchange {
+                return Copy::Answer { exchange: Box::new(exchange), body: bytes };
+            }
+            Copy::Resource {
+                content_type: content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
+                bytes,
             }
         });
     }

@@ -1,0 +1,282 @@
+//! `everfresh run` and the commands on its store, against a real server on loopback.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation
+)]
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+
+/// What a server has: paths and bodies. Every answer has a validator, and is asked for conditionally.
+type Pages = Arc<Mutex<HashMap<String, String>>>;
+
+struct Web {
+    pages: Pages,
+    address: String,
+}
+
+impl Web {
+    fn start() -> Web {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let pages = Pages::default();
+        let served = Arc::clone(&pages);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let served = Arc::clone(&served);
+                std::thread::spawn(move || serve(stream, &served));
+            }
+        });
+        Web { pages, address }
+    }
+
+    fn set(&self, path: &str, body: &str) {
+        self.pages.lock().unwrap().insert(path.to_owned(), body.to_owned());
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.address)
+    }
+}
+
+fn serve(stream: TcpStream, pages: &Pages) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut stream = stream;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let path = line.split(' ').nth(1)?.to_owned();
+        let mut known = None;
+        loop {
+            let mut header = String::new();
+            reader.read_line(&mut header).ok()?;
+            if header.trim().is_empty() {
+                break;
+            }
+            let (name, value) = header.split_once(':')?;
+            if name.eq_ignore_ascii_case("if-none-match") {
+                known = Some(value.trim().to_owned());
+            }
+        }
+        let body = pages.lock().ok()?.get(&path).cloned();
+        let answer = match body {
+            None => "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned(),
+            Some(body) => {
+                let tag = format!("\"{:x}\"", body.len() * 31 + body.bytes().map(usize::from).sum::<usize>());
+                if known.as_deref() == Some(tag.as_str()) {
+                    format!("HTTP/1.1 304 Not Modified\r\netag: {tag}\r\n\r\n")
+                } else {
+                    let kind = if path.contains("sitemap") { "application/xml" } else { "text/html" };
+                    let length = body.len();
+                    format!(
+                        "HTTP/1.1 200 OK\r\netag: {tag}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
+                    )
+                }
+            }
+        };
+        stream.write_all(answer.as_bytes()).ok()?;
+    }
+}
+
+fn everfresh(dir: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_everfresh"));
+    command.current_dir(dir).args(arguments).env_remove("EVERFRESH_DATA").output().unwrap()
+}
+
+fn said(dir: &Path, arguments: &[&str]) -> String {
+    let output = everfresh(dir, arguments);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {text}");
+    text
+}
+
+fn refused(dir: &Path, arguments: &[&str], code: i32) -> String {
+    let output = everfresh(dir, arguments);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+    text
+}
+
+const RUN: [&str; 7] = ["run", "everfresh.toml", "--once", "--budget", "100000/day", "--allow", "127.0.0.0/8"];
+const CONFIG: &str = "[limits]\ngap = \"0s\"\n[[sources]]\nlist = \"urls.txt\"\n";
+
+fn page(words: &str) -> String {
+    format!(
+        "<html><body><main><h1>News</h1><p>{words} of a page that is otherwise always the same</p></main></body></html>"
+    )
+}
+
+#[test]
+fn copies_follow_their_sources() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    for number in 0..5 {
+        web.set(&format!("/{number}"), &page(&format!("the words {number}")));
+    }
+    let list: String = (0..6).map(|number| web.url(&format!("/{number}")) + "\n").collect();
+    std::fs::write(dir.join("urls.txt"), format!("# pages\n\n{list}")).unwrap();
+    std::fs::write(dir.join("everfresh.toml"), CONFIG).unwrap();
+    let first = said(dir, &RUN);
+    assert!(first.contains("5 changed, 0 unchanged, 1 gone, 0 failed"), "{first}");
+    let one = web.url("/1");
+    assert!(said(dir, &["cat", &one]).contains("the words 1 of a page"));
+    web.set("/1", &page("quite other words"));
+    // A pinned page is visited when its time has come.
+    said(dir, &["pin", &one, "1s"]);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let second = said(dir, &RUN);
+    assert!(second.contains(&format!("{one} changed by ")), "{second}");
+    assert_eq!(
+        said(dir, &["cat", "--text", &one]),
+        "News\nquite other words of a page that is otherwise always the same\n"
+    );
+    let diff = said(dir, &["diff", &one]);
+    assert!(diff.contains("\n-the words 1 of a page") && diff.contains("\n+quite other words of"), "{diff}");
+    let history = said(dir, &["history", &one, "--json"]);
+    let versions: Vec<serde_json::Value> = serde_json::from_str(&history).unwrap();
+    let status: Vec<u64> = versions.iter().map(|version| version["status"].as_u64().unwrap()).collect();
+    assert!(status.len() >= 2 && status.iter().all(|status| [200, 304].contains(status)), "{history}");
+    let explained: serde_json::Value = serde_json::from_str(&said(dir, &["explain", &one, "--json"])).unwrap();
+    assert_eq!((&explained["changes"], &explained["waits_for"]), (&1.into(), &"its pin".into()));
+}
+
+#[test]
+fn what_is_known_survives_and_is_rebuilt_from_the_log() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    for number in 0..3 {
+        web.set(&format!("/{number}"), &page(&format!("the words {number}")));
+    }
+    let urls = |numbers: std::ops::Range<u32>| {
+        numbers.map(|number| format!("{},{number}.5\n", web.url(&format!("/{number}"))))
+    };
+    std::fs::write(dir.join("pages.csv"), "url,weight\n".to_owned() + &urls(0..3).collect::<String>()).unwrap();
+    assert!(refused(dir, &["add", "pages.csv"], 2).contains("--budget must be given"));
+    let added = said(dir, &["add", "pages.csv", "--budget", "100000/day", "--group", "shop", "--json"]);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&added).unwrap()["added"], 3);
+    assert!(
+        said(dir, &["add", "pages.csv"]).contains("added 0 pages; 3 were known, 0 of them changed; there are 3 now")
+    );
+    assert!(said(dir, &["add", "pages.csv", "--max-period", "1day"]).contains("3 of them changed"));
+    let run = said(dir, &["run", "--once", "--allow", "127.0.0.0/8"]);
+    assert!(run.contains("1 visit: 1 changed") || run.contains("visits: "), "{run}");
+    let now = (jiff::Timestamp::now().as_second() + 60).to_string();
+    let before = said(dir, &["export", "--now", &now]);
+    assert!(before.contains(",shop,2.5,1.0,"), "{before}");
+    std::fs::remove_dir_all(dir.join("everfresh-data/engine")).unwrap();
+    assert!(refused(dir, &["status"], 2).contains("cannot find a store"));
+    assert!(said(dir, &["rebuild"]).contains("rebuilt 3 pages from "));
+    assert_eq!(said(dir, &["export", "--now", &now]), before);
+    assert!(said(dir, &["remove", &web.url("/0")]).contains("forgot 1 page"));
+    assert!(refused(dir, &["explain", &web.url("/0")], 2).contains("it must have been added"));
+    let status: serde_json::Value = serde_json::from_str(&said(dir, &["status", "--json"])).unwrap();
+    assert_eq!((&status["pages"], &status["groups"][0]["name"]), (&2.into(), &"shop".into()));
+    let forecast = said(dir, &["forecast"]);
+    assert!(forecast.contains("all promises can be kept"), "{forecast}");
+}
+
+#[test]
+fn an_audit_counts_what_is_stale() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    (0..8).for_each(|number| web.set(&format!("/{number}"), &page(&format!("the words {number}"))));
+    let list: String = (0..8).map(|number| web.url(&format!("/{number}")) + "\n").collect();
+    std::fs::write(dir.join("urls.txt"), list).unwrap();
+    std::fs::write(dir.join("everfresh.toml"), CONFIG).unwrap();
+    assert!(refused(dir, &["audit"], 2).contains("cannot find a store"));
+    said(dir, &RUN);
+    web.set("/0", &page("quite other words"));
+    web.set("/1", &page("quite other words, too"));
+    let audit = said(dir, &["audit", "everfresh.toml", "--allow", "127.0.0.0/8", "--seed", "1", "--json"]);
+    let audit: serde_json::Value = serde_json::from_str(&audit).unwrap();
+    assert_eq!((&audit["fresh"], &audit["stale"], &audit["failed"]), (&6.into(), &2.into(), &0.into()));
+    assert_eq!(audit["measured_freshness"], 0.75);
+}
+
+#[test]
+fn sitemaps_feeds_files_and_commands_are_sources() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    web.set("/new", &page("the words"));
+    let sitemap = format!(
+        "<?xml version=\"1.0\"?><urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\"><url><loc>{}</loc></url></urlset>",
+        web.url("/new")
+    );
+    web.set("/sitemap.xml", &sitemap);
+    std::fs::write(dir.join("notes.txt"), "some notes\n").unwrap();
+    let config = format!(
+        "budget = \"100000/day\"\n[limits]\ngap = \"0s\"\n[fetch]\nallow = [\"127.0.0.0/8\"]\n\
+         [[sources]]\naddress = \"{}\"\nfollow = true\n[[sources]]\naddress = \"{}\"\n[[sources]]\naddress = \"exec:echo hello\"\n",
+        web.url("/sitemap.xml"),
+        dir.join("notes.txt").display()
+    );
+    std::fs::write(dir.join("everfresh.toml"), config).unwrap();
+    said(dir, &["run", "everfresh.toml", "--once"]);
+    said(dir, &["run", "everfresh.toml", "--once"]);
+    assert_eq!(said(dir, &["cat", "exec:echo hello"]), "hello\n");
+    assert_eq!(said(dir, &["cat", &dir.join("notes.txt").display().to_string()]), "some notes\n");
+    assert!(said(dir, &["cat", &web.url("/new")]).contains("the words of a page"));
+}
+
+#[test]
+fn bad_calls_are_said_with_their_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    std::fs::write(dir.join("urls.txt"), "https://example.org/\nexec:rm -rf .\n").unwrap();
+    let text = refused(dir, &["add", "urls.txt", "--budget", "1/day"], 2);
+    assert!(
+        text.contains("urls.txt, line 2") && text.contains("commands may stand in the configuration only"),
+        "{text}"
+    );
+    std::fs::write(dir.join("pages.csv"), "url,weight\nhttps://example.org/,heavy\n").unwrap();
+    let text = refused(dir, &["add", "pages.csv"], 2);
+    assert!(text.contains("pages.csv, line 2: column weight must be a number, got `heavy`"), "{text}");
+    std::fs::write(dir.join("pages.csv"), "link\nhttps://example.org/\n").unwrap();
+    assert!(
+        refused(dir, &["add", "pages.csv"], 2)
+            .contains("there must be a column address (or url, or page); there are link")
+    );
+    std::fs::write(dir.join("everfresh.toml"), "budgett = \"1/day\"\n").unwrap();
+    assert!(refused(dir, &["run", "everfresh.toml"], 2).contains("line 1: unknown field `budgett`"));
+    assert!(refused(dir, &["cat", "https://example.org/"], 2).contains("cannot find copies"));
+    assert!(refused(dir, &["run", "--budget", "-1/day"], 2).contains("budget must be positive"));
+}
+
+#[test]
+fn who_comes_second_hears_who_runs() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    web.set("/", &page("the words"));
+    std::fs::write(dir.join("urls.txt"), web.url("/")).unwrap();
+    let mut running = Command::new(env!("CARGO_BIN_EXE_everfresh"))
+        .current_dir(dir)
+        .args(["run", "urls.txt", "--budget", "10/day", "--allow", "127.0.0.0/8"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.contains("copied"), "{first}");
+    let text = refused(dir, &["status"], 1);
+    assert!(
+        text.contains(&format!("is held by process {}, ", running.id())) && text.contains(" run urls.txt"),
+        "{text}"
+    );
+    // Copies can be read meanwhile.
+    assert!(said(dir, &["cat", &web.url("/")]).contains("the words"));
+    let stopped = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
+    assert!(stopped.success());
+    assert!(running.wait().unwrap().success());
+    let last = lines.last().unwrap().unwrap();
+    assert_eq!(last, "1 visit: 1 changed, 0 unchanged, 0 gone, 0 failed");
+}

@@ -158,11 +158,14 @@ impl State {
     ///
     /// When nothing is due that may be visited, and the bucket is full, so that what the budget allows would be lost, a page is
     /// visited before it is due: the one that would be due first.
-    pub(crate) fn choose(&mut self, now: f64) -> Option<u32> {
+    ///
+    /// Whoever asks with a time `unseen_since` gets pages before they are due while there is any budget, if they were not seen
+    /// since then.
+    pub(crate) fn choose(&mut self, now: f64, unseen_since: Option<f64>) -> Option<u32> {
         self.drain(now);
         let slot = match self.first_due() {
             Some(slot) => slot,
-            None if self.bucket.is_full(now) => self.first_early(now)?,
+            None if unseen_since.is_some() || self.bucket.is_full(now) => self.first_early(now, unseen_since)?,
             None => return None,
         };
         self.bucket.affords(now, self.pages.rare(slot).cost).then_some(slot)
@@ -173,13 +176,14 @@ impl State {
         self.hosts.get(&host.0)?.waiting.peek().map(|Reverse((_, slot))| *slot)
     }
 
-    fn first_early(&mut self, now: f64) -> Option<u32> {
+    fn first_early(&mut self, now: f64, unseen_since: Option<f64>) -> Option<u32> {
         let (mut seen, mut found) = (Vec::new(), None);
-        while found.is_none() && seen.len() < LOOKAHEAD {
+        let most = if unseen_since.is_some() { usize::MAX } else { LOOKAHEAD };
+        while found.is_none() && seen.len() < most {
             let Some(Reverse((due, slot))) = self.queues.calendar.pop() else { break };
             if counts(&self.pages, due, slot, None) {
                 seen.push(Reverse((due, slot)));
-                found = self.may_come_early(slot, now).then_some(slot);
+                found = self.may_come_early(slot, now, unseen_since).then_some(slot);
             }
         }
         self.queues.calendar.extend(seen);
@@ -187,15 +191,16 @@ impl State {
     }
 
     /// Nobody waits on purpose: no backoff, no pin, no minimum, no host that must be spared.
-    fn may_come_early(&self, slot: u32, now: f64) -> bool {
+    fn may_come_early(&self, slot: u32, now: f64, unseen_since: Option<f64>) -> bool {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
         let limits = self.limits(page.host);
         let is_host_free = self.hosts.get(&page.host).is_none_or(|host| host.live < limits.concurrency());
         is_host_free
             && self.is_open(page.host, now)
             && rare.trouble == Trouble::None
-            && rare.pin_s.is_none()
-            && matches!(self.rule(page.group), GroupRule::Aim(_))
+            && unseen_since.is_none_or(|since| !page.is_copied() || page.saw.seconds() < since)
+            && (rare.pin_s.is_none() || unseen_since.is_some() && !page.is_copied())
+            && (matches!(self.rule(page.group), GroupRule::Aim(_)) || unseen_since.is_some() && !page.is_copied())
             && (!page.is_copied() || self.elapsed(slot, now).seconds() >= rare.min_s.max(1.0))
     }
 
@@ -204,7 +209,7 @@ impl State {
         self.drain(now);
         let next = match self.first_due() {
             Some(slot) => Some(self.bucket.affords_at(self.pages.rare(slot).cost)),
-            None => self.first_early(now).map(|_| self.bucket.full_at()),
+            None => self.first_early(now, None).map(|_| self.bucket.full_at()),
         };
         let opens = self.queues.closed.first().map(|(bits, _)| f64::from_bits(*bits));
         let due = self.queues.calendar.peek().map(|Reverse((due, _))| due.seconds());

@@ -124,11 +124,22 @@ impl<S: Store> Scheduler<S> {
 
     /// Up to so many pages to visit now; leases whose time is over expire first.
     pub fn lease(&mut self, now_s: f64, limit: usize) -> Result<Vec<Lease>> {
+        self.lease_some(now_s, limit, None)
+    }
+
+    /// The same for those who come only now and then, and spend what the time since then has brought: when nothing is due, also
+    /// pages that would be due later, first due first, unless they were seen since `unseen_since_s`.
+    pub fn lease_ahead(&mut self, now_s: f64, limit: usize, unseen_since_s: f64) -> Result<Vec<Lease>> {
+        let since = unseen_since_s - self.state.settings.start_s;
+        self.lease_some(now_s, limit, Some(since))
+    }
+
+    fn lease_some(&mut self, now_s: f64, limit: usize, unseen_since: Option<f64>) -> Result<Vec<Lease>> {
         self.expire(now_s)?;
         let now = self.state.clock(now_s);
         let (mut events, mut leases) = (Vec::new(), Vec::new());
         while leases.len() < limit
-            && let Some(slot) = self.state.choose(now)
+            && let Some(slot) = self.state.choose(now, unseen_since)
         {
             let (lease, page) = (LeaseId(self.state.next_lease), self.state.pages.id(slot));
             let event = Event::Leased { now_s, lease, page };

@@ -293,6 +293,11 @@ impl Settings {
         Ok(Settings { rule: rule.checked()?, ..self })
     }
 
+    /// What hosts bear that have no limits of their own.
+    pub const fn limits(&self) -> &HostLimits {
+        &self.limits
+    }
+
     /// What may be spent in a second.
     pub const fn budget_per_second(&self) -> f64 {
         self.budget_per_s

@@ -44,7 +44,7 @@ pub(crate) struct RunArgs {
     /// What may be spent: visits per time
     #[arg(long, value_name = "AMOUNT/TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<f64>,
-    /// Visit what may be visited now, then end
+    /// Spend what the time since the last run has brought, at most a day's, see each page at most once, then end
     #[arg(long)]
     pub once: bool,
     /// Visits that go on at a time, at most

@@ -25,7 +25,7 @@ use crate::output;
 pub(crate) enum Until {
     /// When it is stopped.
     Stopped,
-    /// When nothing more may be visited now.
+    /// When what the time before has brought is spent, or every page was seen since the run began.
     Idle,
     /// At a time of its clock.
     Time(f64),
@@ -47,6 +47,7 @@ pub(crate) struct Keeper {
     pub follows: HashSet<PageId>,
     pub tally: Tally,
     going_on: HashSet<LeaseId>,
+    began_s: f64,
     replanned_s: f64,
     expected: Freshness,
     kept_events: u64,
@@ -112,6 +113,7 @@ impl Keeper {
             follows: HashSet::new(),
             tally: Tally::default(),
             going_on: HashSet::new(),
+            began_s: 0.0,
             replanned_s: f64::NEG_INFINITY,
             expected: Freshness::default(),
             slowed: HashMap::new(),
@@ -122,14 +124,19 @@ impl Keeper {
     /// Works until its time has come.
     pub(crate) async fn run(&mut self, until: Until, watch: &mut dyn Watch) -> Result<()> {
         let (send, mut receive) = mpsc::unbounded_channel();
+        self.began_s = self.clock.now_s();
+        let mut active_s = self.began_s;
         loop {
             let now_s = self.clock.now_s();
             self.tend(now_s)?;
-            let given = self.give_out(now_s, &send)?;
+            if self.give_out(now_s, until == Until::Idle, &send)? > 0 || !self.going_on.is_empty() {
+                active_s = now_s;
+            }
             watch.moment(self)?;
             let is_over = match until {
                 Until::Stopped => false,
-                Until::Idle => given == 0 && self.going_on.is_empty(),
+                // A host's gap may be all that is waited for.
+                Until::Idle => now_s - active_s > 1.5 * self.scheduler.state().settings().limits().gap().seconds(),
                 Until::Time(end_s) => now_s >= end_s,
             };
             if is_over || !watch.goes_on() || interrupt::is_wanted() {
@@ -192,12 +199,17 @@ impl Keeper {
     }
 
     /// Sends out visits that may be made now; says how many.
-    fn give_out(&mut self, now_s: f64, send: &mpsc::UnboundedSender<Found>) -> Result<usize> {
+    fn give_out(&mut self, now_s: f64, ahead: bool, send: &mpsc::UnboundedSender<Found>) -> Result<usize> {
         let free = self.workers.saturating_sub(self.going_on.len());
         if free == 0 {
             return Ok(0);
         }
-        let leases = self.scheduler.lease(now_s, free).map_err(failure)?;
+        let leased = if ahead {
+            self.scheduler.lease_ahead(now_s, free, self.began_s)
+        } else {
+            self.scheduler.lease(now_s, free)
+        };
+        let leases = leased.map_err(failure)?;
         let given = leases.len();
         for lease in leases {
             self.going_on.insert(lease.id);

@@ -17,6 +17,7 @@ use url::Url;
 /// assert_eq!(Address::of_page("HTTPS://Example.com:443/a#top")?.to_string(), "https://example.com/a");
 /// assert!(Address::of_page("exec:rm -r .").is_err());
 /// assert_eq!(Address::configured("exec:df -h")?.to_string(), "exec:df%20-h");
+/// assert_eq!(Address::configured("exec:df%20-h")?, Address::configured("exec:df -h")?);
 /// # Ok::<(), everfresh::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -111,6 +112,10 @@ fn file(text: &str, rest: &str) -> Result<Address> {
 }
 
 fn command(text: &str, rest: &str) -> Result<Address> {
+    // The name of a copy has no white space: it is what was escaped there.
+    let unescaped = percent_encoding::percent_decode_str(rest).decode_utf8();
+    let is_name = !rest.contains(char::is_whitespace);
+    let rest = if let (true, Ok(unescaped)) = (is_name, &unescaped) { unescaped } else { rest };
     let words = shlex::split(rest).ok_or_else(|| unreadable(text, "a quotation mark is open"))?;
     Argv::new(words).map(Address::Command).map_err(|error| unreadable(text, error))
 }

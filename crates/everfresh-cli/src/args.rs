@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Runs policies in a world, synthetic or recorded, and tells how fresh each kept the copies
     Simulate(SimulateArgs),
+    /// Shows on a web of its own, whose truth is known, how fresh Everfresh and other crawlers keep their copies
+    Demo(crate::demo::args::DemoArgs),
     /// Computes every table and figure of the papers anew, beside what they print
     Papers(PapersArgs),
     /// Prints the completions for a shell

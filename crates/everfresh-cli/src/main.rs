@@ -7,6 +7,7 @@ mod args;
 mod budget;
 mod chart;
 mod compare;
+mod demo;
 mod desk;
 mod estimate;
 mod freshness;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Split(args) => split::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Papers(args) => papers::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Add(args) => desk::add::run(&args),

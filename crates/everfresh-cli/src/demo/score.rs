@@ -184,7 +184,7 @@ mod tests {
         let telling =
             |seen: &&Seen| seen.page == page && seen.at_s - START <= time && !matches!(seen.saw, Saw::Failed { .. });
         let now = world.pages[page].at(time).0.map(|said| text::digest(&world.blocks(&world.pages[page], said)));
-        visits.iter().filter(telling).next_back().is_some_and(|seen| match seen.saw {
+        visits.iter().rfind(telling).is_some_and(|seen| match seen.saw {
             Saw::Text { digest, .. } => now == Some(digest),
             _ => now.is_none(),
         })

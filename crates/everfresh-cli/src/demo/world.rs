@@ -87,7 +87,7 @@ impl Page {
         let next = |time: &f64| Some(process.next_after(*time, &mut rng));
         let changes_s =
             std::iter::successors(Some(0.0), next).skip(1).take_while(|time| *time < length_s.min(gone_s)).collect();
-        let is_forbidden = described.forbids_one_of > 0 && number % described.forbids_one_of == 0;
+        let is_forbidden = described.forbids_one_of > 0 && number.is_multiple_of(described.forbids_one_of);
         let path = format!("/{}/{number}", if is_forbidden { "private" } else { "page" });
         Page { number, site, path, is_forbidden, changes_s, gone_s }
     }
@@ -98,7 +98,7 @@ impl Page {
 
     /// The text after so many changes.
     fn text(&self, changes: u32) -> u32 {
-        if self.site().shape == Shape::Revert && changes % 2 == 0 { 0 } else { changes }
+        if self.site().shape == Shape::Revert && changes.is_multiple_of(2) { 0 } else { changes }
     }
 
     /// What it says at a time, and since when.

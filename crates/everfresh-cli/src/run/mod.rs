@@ -6,7 +6,7 @@ pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod copies;
 pub(crate) mod keeper;
-mod note;
+pub(crate) mod note;
 mod view;
 pub(crate) mod visit;
 

@@ -28,6 +28,8 @@ pub(crate) struct Found {
     /// When it came back.
     pub at_s: f64,
     pub outcome: Outcome,
+    /// Did the source itself say that nothing changed?
+    pub is_not_modified: bool,
     /// The outcome for people.
     pub said: String,
     pub manners: Vec<Manners>,
@@ -55,7 +57,8 @@ pub(crate) enum Copy {
 /// Goes and looks.
 pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found {
     let mut ask = Ask::new(task.address.clone(), clock.date());
-    ask.remembered = task.note.validators.clone();
+    // Whoever was gone and is back is seen whole.
+    ask.remembered = task.note.validators.clone().filter(|_| !task.note.was_gone);
     ask.was_gone = task.note.was_gone;
     let came = sources.look(&ask).await;
     let mut found = Found {
@@ -64,6 +67,7 @@ pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found 
         address: task.address.to_string(),
         at_s: clock.now_s(),
         outcome: Outcome::Unchanged,
+        is_not_modified: false,
         said: came.outcome.to_string(),
         manners: came.manners,
         hints: Vec::new(),
@@ -75,6 +79,7 @@ pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found 
     match came.outcome {
         Came::Fetched(fetched) => found.read(fetched, &task),
         Came::NotModified(same) => {
+            found.is_not_modified = true;
             found.take_hints(&same.hints);
             found.note = Some(Note { validators: same.hints.validators, ..task.note });
             found.copy = same.exchange.map(|exchange| Copy::Unchanged { exchange: Box::new(exchange) });
@@ -101,6 +106,7 @@ impl Found {
         let compared = task.note.known.as_ref().map(|known| known.compare(&content));
         self.outcome = match compared {
             // By other rules than the copy was read: nothing can be said.
+            Some(Compared::Unchanged) if task.note.was_gone => self.changed(0.0),
             Some(Compared::Unchanged | Compared::OtherReading) => Outcome::Unchanged,
             Some(Compared::Changed { divergence }) => self.changed(divergence),
             None => self.changed(1.0),

@@ -6,6 +6,7 @@ mod support;
 use everfresh_crawl::fetch::{Address, Ask, Outcome, Source, Web};
 use std::fs;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 use support::{date, fetched, look, web};
 use tempfile::TempDir;
@@ -24,12 +25,24 @@ impl Drop for Nginx {
     }
 }
 
+/// The server's program; where it is missing and Debian's packages can be had, it is installed.
 fn program() -> &'static str {
-    let runs = |program: &&str| Command::new(program).arg("-v").stderr(Stdio::null()).status().is_ok();
-    ["nginx", "/usr/sbin/nginx"]
-        .into_iter()
-        .find(runs)
-        .expect("these tests need nginx, on the PATH or as /usr/sbin/nginx: apt-get install nginx-light")
+    static PROGRAM: OnceLock<Option<&str>> = OnceLock::new();
+    let found = PROGRAM.get_or_init(|| find().or_else(|| install().then(find).flatten()));
+    found.expect("these tests need nginx, on the PATH or as /usr/sbin/nginx: apt-get install nginx-light")
+}
+
+fn find() -> Option<&'static str> {
+    let runs = |name: &&str| Command::new(name).arg("-v").stderr(Stdio::null()).status().is_ok();
+    ["nginx", "/usr/sbin/nginx"].into_iter().find(runs)
+}
+
+fn install() -> bool {
+    let install = "apt-get install --yes --no-install-recommends nginx-light";
+    let script = format!("{install} || (apt-get update && {install})");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null());
+    command.status().is_ok_and(|done| done.success())
 }
 
 impl Nginx {

@@ -1,4 +1,4 @@
-//! What the demo prints and draws.
+//! What the demo prints and draws: `everfresh demo --plot docs/demo.svg` makes the picture of the README.
 
 use std::path::Path;
 
@@ -116,14 +116,22 @@ fn people(args: &DemoArgs, scores: &Scores) -> String {
 }
 
 fn sentence(scores: &Scores, half: &str) -> String {
-    let of = |(name, score): &(&str, Score)| format!("{name} {}", percent(score.second_half));
-    let [(_, ours), others @ ..] = scores.as_slice() else { return String::new() };
-    let others: Vec<String> = others.iter().map(of).collect();
-    format!(
+    let each = |of: &dyn Fn(&Score) -> String| {
+        let others: Vec<String> = scores.iter().skip(1).map(|(name, score)| format!("{name} {}", of(score))).collect();
+        others.join(", ")
+    };
+    let Some((_, ours)) = scores.first() else { return String::new() };
+    let mut text = format!(
         "With as many visits as the others, Everfresh kept {} of the copies fresh from day {half} on; {}.",
         percent(ours.second_half),
-        others.join(", ")
-    )
+        each(&|score| percent(score.second_half))
+    );
+    // Freshness is what it aims at; what that costs elsewhere is said, too.
+    if scores.iter().any(|(_, score)| score.age_s < ours.age_s) {
+        let age = |score: &Score| format!("{:.1} days", score.age_s / DAY_S);
+        text.push_str(&format!("\nThe mean age of its copies was {}; {}.", age(ours), each(&age)));
+    }
+    text
 }
 
 /// Draws freshness over time.

@@ -59,7 +59,7 @@ fn engine_alone(dir: &Path, records: usize) -> Result<f64> {
 
 /// An address of 60 bytes.
 fn address(page: usize) -> String {
-    format!("https://host-{:07}.example.org/articles/{page:010}/index.html", page / 100)
+    format!("https://host-{:07}.example.org/pages/{page:010}/index.html", page / 100)
 }
 
 fn settings(pages: usize) -> Result<Settings> {

@@ -202,7 +202,7 @@ impl Config {
 
     fn parse(text: &str) -> Result<Config> {
         toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             let message = error.message();
             let hint = unknown_key(message).and_then(nearest).map(|key| format!("; did you mean `{key}`?"));
             anyhow!("line {line}: {message}{}", hint.unwrap_or_default())

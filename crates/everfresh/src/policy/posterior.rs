@@ -41,8 +41,8 @@ pub enum Aim {
 ///
 /// Pages are told apart only once that pays: as long as what was learnt of each page does not foretell better than a stranger could,
 /// who knows only what pages are like, which visits find a change (by three standard errors over stretches of time), all pages are taken for
-/// alike, and visits are uniform (but for weights and costs, which then count as in the harmonic curve: one curve for all
-/// pages, near its ceiling, would give them all up together).
+/// alike, and visits are uniform, but for weights and costs, which then count as for the age, by their roots: one freshness curve for
+/// all pages, near its ceiling, would give them all up together.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Posterior {
@@ -315,10 +315,15 @@ impl Posterior {
         (alpha * stretched * stretched, Period::raw(beta * stretched))
     }
 
-    /// The mean rate that is believed in.
-    fn rate(&self, about: &About, memory: &Watched) -> Rate {
+    /// The mean rate that is believed in, per second.
+    fn rate_per_s(&self, about: &About, memory: &Watched) -> f64 {
         let (alpha, beta) = self.trusted(about, memory);
-        Rate::per(alpha / beta.seconds(), Unit::Second).unwrap_or(Rate::STATIC)
+        alpha / beta.seconds()
+    }
+
+    /// The curve of the age at that rate.
+    fn age(&self, about: &About, memory: &Watched) -> Age {
+        Age::new(Rate::per(self.rate_per_s(about, memory), Unit::Second).unwrap_or(Rate::STATIC))
     }
 
     /// The curve that is believed in: that of the rate, as steady as pages were found to be.
@@ -342,8 +347,9 @@ impl Posterior {
         match aim {
             Aim::Freshness if self.trust.is_earned => curve.period(threshold),
             Aim::Content => curve.period_by_area(threshold / self.depth(memory)),
-            Aim::Freshness | Aim::Harmonic => curve.period_by_area(threshold),
-            Aim::Age => Age::new(self.rate(about, memory)).period(threshold),
+            Aim::Harmonic => curve.period_by_area(threshold),
+            Aim::Freshness => self.age(about, memory).period(threshold / self.rate_per_s(about, memory)),
+            Aim::Age => self.age(about, memory).period(threshold),
         }
     }
 
@@ -366,10 +372,10 @@ impl Posterior {
         match aim {
             Aim::Freshness if self.trust.is_earned => curve.period_quickly(threshold),
             Aim::Content => curve.period_by_area_quickly(threshold / self.depth(memory)),
-            Aim::Freshness | Aim::Harmonic => curve.period_by_area_quickly(threshold),
-            Aim::Age => {
-                let (alpha, beta) = self.trusted(about, memory);
-                let rate = alpha / beta.seconds();
+            Aim::Harmonic => curve.period_by_area_quickly(threshold),
+            Aim::Freshness | Aim::Age => {
+                let rate = self.rate_per_s(about, memory);
+                let threshold = if aim == Aim::Age { threshold } else { threshold / rate };
                 let reciprocal = Reciprocal::of(Order::Fixed, Objective::Age).at(threshold * rate * rate);
                 Period::raw(1.0 / (rate * reciprocal))
             }
@@ -396,8 +402,9 @@ impl Posterior {
         match aim {
             Aim::Freshness if self.trust.is_earned => curve.utility(elapsed),
             Aim::Content => curve.area(elapsed) * self.depth(memory),
-            Aim::Freshness | Aim::Harmonic => curve.area(elapsed),
-            Aim::Age => Age::new(self.rate(about, memory)).utility(elapsed),
+            Aim::Harmonic => curve.area(elapsed),
+            Aim::Freshness => self.age(about, memory).utility(elapsed) * self.rate_per_s(about, memory),
+            Aim::Age => self.age(about, memory).utility(elapsed),
         }
     }
 

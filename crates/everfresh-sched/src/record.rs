@@ -1,7 +1,7 @@
 //! What stored bytes look like: events and states, as versioned records in postcard's format, which is fixed.
 //!
 //! Stores check that bytes are those that were written; here only what they mean is checked. Variants and fields are added at the
-//! end and never taken out within a version; `tests/records/` holds records of every version, which must stay readable.
+//! end and never taken out within a version; `tests/records/v1.hex` holds records of version 1, which must stay readable.
 
 use crate::error::{Error, Result};
 use crate::event::Event;

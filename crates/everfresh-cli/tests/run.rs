@@ -135,6 +135,7 @@ fn copies_follow_their_sources() {
     said(dir, &["pin", &one, "1s"]);
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let second = said(dir, &RUN);
+    assert!(second.matches("http://").count() <= 6, "each page at most once: {second}");
     assert!(second.contains(&format!("{one} changed by ")), "{second}");
     assert_eq!(
         said(dir, &["cat", "--text", &one]),
@@ -174,7 +175,9 @@ fn what_is_known_survives_and_is_rebuilt_from_the_log() {
     let before = said(dir, &["export", "--now", &now]);
     assert!(before.contains(",shop,2.5,1.0,"), "{before}");
     std::fs::remove_dir_all(dir.join("everfresh-data/engine")).unwrap();
-    assert!(refused(dir, &["status"], 2).contains("cannot find a store"));
+    assert!(refused(dir, &["status"], 2).contains("`everfresh rebuild` makes it anew"));
+    // Nothing begins anew over a visit log.
+    assert!(refused(dir, &["run", "--once", "--budget", "1/day"], 1).contains("has a visit log and no engine"));
     assert!(said(dir, &["rebuild"]).contains("rebuilt 3 pages from "));
     assert_eq!(said(dir, &["export", "--now", &now]), before);
     assert!(said(dir, &["remove", &web.url("/0")]).contains("forgot 1 page"));

@@ -163,7 +163,8 @@ impl State {
     /// since then.
     pub(crate) fn choose(&mut self, now: f64, unseen_since: Option<f64>) -> Option<u32> {
         self.drain(now);
-        let slot = match self.first_due() {
+        let is_unseen = |slot: &u32| unseen_since.is_none_or(|since| !self.is_seen_since(*slot, since));
+        let slot = match self.first_due().filter(is_unseen) {
             Some(slot) => slot,
             None if unseen_since.is_some() || self.bucket.is_full(now) => self.first_early(now, unseen_since)?,
             None => return None,
@@ -190,6 +191,11 @@ impl State {
         found
     }
 
+    fn is_seen_since(&self, slot: u32, since: f64) -> bool {
+        let page = self.pages.get(slot);
+        page.is_copied() && page.saw.seconds() >= since
+    }
+
     /// Nobody waits on purpose: no backoff, no pin, no minimum, no host that must be spared.
     fn may_come_early(&self, slot: u32, now: f64, unseen_since: Option<f64>) -> bool {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
@@ -198,7 +204,7 @@ impl State {
         is_host_free
             && self.is_open(page.host, now)
             && rare.trouble == Trouble::None
-            && unseen_since.is_none_or(|since| !page.is_copied() || page.saw.seconds() < since)
+            && unseen_since.is_none_or(|since| !self.is_seen_since(slot, since))
             && (rare.pin_s.is_none() || unseen_since.is_some() && !page.is_copied())
             && (matches!(self.rule(page.group), GroupRule::Aim(_)) || unseen_since.is_some() && !page.is_copied())
             && (!page.is_copied() || self.elapsed(slot, now).seconds() >= rare.min_s.max(1.0))

@@ -6,6 +6,7 @@ use crate::hint::HintKind;
 use crate::state::State;
 use crate::store::Store;
 use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
+use crate::tick::Tick;
 use std::collections::HashSet;
 
 /// The state machine and its store: events and `now` in, leases out.
@@ -130,7 +131,7 @@ impl<S: Store> Scheduler<S> {
     /// The same for those who come only now and then, and spend what the time since then has brought: when nothing is due, also
     /// pages that would be due later, first due first, unless they were seen since `unseen_since_s`.
     pub fn lease_ahead(&mut self, now_s: f64, limit: usize, unseen_since_s: f64) -> Result<Vec<Lease>> {
-        let since = unseen_since_s - self.state.settings.start_s;
+        let since = Tick::floor(unseen_since_s - self.state.settings.start_s).seconds();
         self.lease_some(now_s, limit, Some(since))
     }
 
@@ -180,6 +181,17 @@ impl<S: Store> Scheduler<S> {
         let now = self.state.clock(now_s);
         let over = self.state.expiries.iter().take_while(|(bits, _)| f64::from_bits(*bits) <= now);
         let events: Vec<Event> = over.map(|(_, lease)| Event::Expired { now_s, lease: *lease }).collect();
+        if !events.is_empty() {
+            self.store.append(&events)?;
+            events.iter().try_for_each(|event| self.state.apply(event))?;
+        }
+        Ok(events.len())
+    }
+
+    /// Ends all live leases, as if their time were over: their workers are gone. Says how many.
+    pub fn abandon(&mut self, now_s: f64) -> Result<usize> {
+        let events: Vec<Event> =
+            self.state.leases.keys().map(|lease| Event::Expired { now_s, lease: *lease }).collect();
         if !events.is_empty() {
             self.store.append(&events)?;
             events.iter().try_for_each(|event| self.state.apply(event))?;

@@ -57,6 +57,10 @@ impl Durable {
     /// Opens a directory, or makes it. `who` is told to those who try in the meantime.
     pub fn open(dir: &Path, who: &str) -> Result<Durable> {
         let holder = Holder::of(dir, who)?;
+        if !Durable::exists(dir) && !crate::log::files(dir)?.is_empty() {
+            let text = "has a visit log and no engine; `everfresh rebuild` makes it anew";
+            return Err(Error::Store(format!("{} {text}", dir.display())));
+        }
         let engine = Engine::open(dir)?;
         let kept = engine.kept()?;
         engine.forget_others(kept)?;

@@ -7,11 +7,14 @@ use everfresh::Period;
 
 use crate::args::{budget, moment, part, positive, positive_time};
 
+/// Where everything is kept, unless something else is said.
+pub(crate) const DATA: &str = "everfresh-data";
+
 /// Which store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
     /// The directory with all that is known of the pages
-    #[arg(long, value_name = "DIR", default_value = "everfresh-data", env = "EVERFRESH_DATA")]
+    #[arg(long, value_name = "DIR", default_value = DATA, env = "EVERFRESH_DATA")]
     pub data: PathBuf,
     /// Act as if it were this time: seconds since 1970, or 2026-11-15T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = moment)]

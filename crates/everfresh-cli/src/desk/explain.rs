@@ -35,7 +35,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     if args.json {
         return output::print_json(&told);
     }
-    output::print(&text(&found, &told, desk.now_s))
+    let is_copied = desk.scheduler.state().seen_s(page).is_some();
+    output::print(&text(&found, &told, desk.now_s, is_copied))
 }
 
 /// What is known of a page, with names.
@@ -67,14 +68,14 @@ pub(crate) fn moment(unix_s: f64) -> String {
     jiff::Timestamp::from_second(second).map_or_else(|_| "never".to_owned(), |moment| moment.to_string())
 }
 
-fn text(found: &Explanation, told: &Page, now_s: f64) -> String {
+fn text(found: &Explanation, told: &Page, now_s: f64, is_copied: bool) -> String {
     let mut grid = output::Grid::new(&[&told.page, ""]).left(1);
     let mut line = |name: &str, value: String| grid.row(vec![name.to_owned(), value]);
     line("host", told.host.clone().unwrap_or_default());
     line("group", told.group.clone().unwrap_or_default());
-    line("seen", format!("{}, {} changed", output::count(f64::from(told.visits), "visit"), told.changes));
+    line("compared", format!("{}, {} changed", output::count(f64::from(told.visits), "time"), told.changes));
     line("believed to change", format!("{} a day", output::number(told.rate_per_day)));
-    line("since the last visit", found.elapsed.to_string());
+    line(if is_copied { "since the last visit" } else { "not yet copied, added" }, found.elapsed.to_string());
     let days =
         |value: f64| Period::of(value, Unit::Day).map_or_else(|_| output::number(value), |time| time.to_string());
     line("a visit now is worth", told.utility_days.map_or_else(|| "what its period says".to_owned(), days));

@@ -43,6 +43,12 @@ pub(crate) fn failure(error: Error) -> anyhow::Error {
 impl Desk {
     /// Opens a store that is there.
     pub(crate) fn open(args: &StoreArgs) -> Result<Desk> {
+        if !Durable::exists(&args.data) && args.data.join("visits").is_dir() {
+            bail!(
+                "cannot find the engine in `{}`: `everfresh rebuild` makes it anew from the visit log",
+                args.data.display()
+            );
+        }
         if !Durable::exists(&args.data) {
             bail!("cannot find a store in `{}`: `everfresh add` or `everfresh run` begins one", args.data.display());
         }

@@ -25,8 +25,9 @@ pub(crate) struct SourceArgs {
     /// Lists of addresses, sitemaps or tables, or one everfresh.toml; none goes on with what the store has
     #[arg(value_name = "FILE")]
     pub what: Vec<PathBuf>,
-    #[command(flatten)]
-    pub store: StoreArgs,
+    /// The directory for everything that is kept; everfresh-data unless the configuration names another
+    #[arg(long, value_name = "DIR", env = "EVERFRESH_DATA")]
+    pub data: Option<PathBuf>,
     /// How hosts can reach you: an address of the web or of mail, in every User-Agent
     #[arg(long, value_name = "ADDRESS")]
     pub contact: Option<String>,
@@ -65,8 +66,8 @@ pub(crate) struct RunArgs {
 )]
 pub(crate) struct AuditArgs {
     /// So many pages are visited, drawn by weight
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    pub sample: usize,
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..))]
+    pub sample: u16,
     /// The seed of the draw; another each time unless given
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     let mut desk = Desk::open(&setup.store())?;
     let rules = setup.rules(&mut desk)?;
     let seed = args.seed.unwrap_or_else(|| Clock::Real.now_s().to_bits());
-    let sample = draw(&desk, args.sample, seed);
+    let sample = draw(&desk, usize::from(args.sample), seed);
     if sample.is_empty() {
         bail!("cannot audit before anything was copied: `everfresh run` copies");
     }
@@ -53,7 +53,11 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     let line = CountLine::new("pages");
     let outcomes = runtime()?.block_on(look(&sources, tasks, gaps, &line))?;
     drop(line);
-    print(&count(&outcomes, estimated, seed), args.json)
+    let audit = count(&outcomes, estimated, seed);
+    if audit.fresh + audit.stale == 0 {
+        bail!("cannot measure: none of the {} pages could be seen", output::number(audit.failed as f64));
+    }
+    print(&audit, args.json)
 }
 
 /// Draws pages that have copies, by weight and without repetition: those with the largest `u^(1/w)`.

@@ -125,6 +125,8 @@ impl Keeper {
     pub(crate) async fn run(&mut self, until: Until, watch: &mut dyn Watch) -> Result<()> {
         let (send, mut receive) = mpsc::unbounded_channel();
         self.began_s = self.clock.now_s();
+        // Whoever held leases when the last run was cut off is gone.
+        self.scheduler.abandon(self.began_s).map_err(failure)?;
         let mut active_s = self.began_s;
         loop {
             let now_s = self.clock.now_s();
@@ -246,7 +248,6 @@ impl Keeper {
             }
             outcomes.push((found.lease, found.outcome));
             self.tally.count(found.outcome);
-            watch.visited(found);
         }
         if let Some(archive) = &mut self.archive {
             archive.sync().map_err(|error| output::machine("cannot keep copies", error))?;
@@ -254,6 +255,7 @@ impl Keeper {
         // One whose lease has expired meanwhile is refused, and visited again.
         self.scheduler.complete_all(now_s, &outcomes).map_err(failure)?;
         for found in all {
+            watch.visited(found);
             self.mind_manners(now_s, found)?;
         }
         self.take_hints(now_s, all)

@@ -23,7 +23,7 @@ use everfresh_crawl::warc::{self, Archive};
 use everfresh_sched::{GroupRule, HostLimits, PageId};
 
 use crate::desk::add::Adding;
-use crate::desk::args::{StoreArgs, TermArgs};
+use crate::desk::args::{DATA, StoreArgs, TermArgs};
 use crate::desk::list::{self, Listed};
 use crate::desk::{Desk, failure};
 use crate::interrupt::Unfinished;
@@ -40,8 +40,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut setup = Setup::of(&args.source)?;
     let runtime = runtime()?;
     let mut view = View::new(args, setup.config.log.as_deref())?;
+    let mut keeper = setup.keeper(args, None)?;
     loop {
-        let mut keeper = setup.keeper(args)?;
         let until = if args.once { Until::Idle } else { Until::Stopped };
         view.begin(&setup.files);
         runtime.block_on(keeper.run(until, &mut view))?;
@@ -49,11 +49,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         if !view.is_stale() || crate::interrupt::is_wanted() {
             return Ok(());
         }
+        let before = (std::mem::take(&mut keeper.rules), std::mem::take(&mut keeper.follows));
         drop(keeper);
         // A file changed: what is wrong with it is said, and the run goes on as it was.
-        match Setup::of(&args.source) {
-            Ok(changed) => setup = changed,
-            Err(error) => output::say(&format!("kept as it was: {error:#}")),
+        let changed = Setup::of(&args.source).and_then(|setup| setup.keeper(args, None).map(|keeper| (setup, keeper)));
+        match changed {
+            Ok(changed) => (setup, keeper) = changed,
+            Err(error) => {
+                output::say(&format!("kept as it was: {error:#}"));
+                setup.files.iter_mut().for_each(|(path, time)| *time = modified(path));
+                keeper = setup.keeper(args, Some(before))?;
+            }
         }
     }
 }
@@ -71,7 +77,7 @@ pub(crate) struct Setup {
 impl Setup {
     fn of(args: &SourceArgs) -> Result<Setup> {
         let mut setup =
-            Setup { config: Config::default(), data: args.store.data.clone(), base: PathBuf::new(), files: Vec::new() };
+            Setup { config: Config::default(), data: PathBuf::from(DATA), base: PathBuf::new(), files: Vec::new() };
         for path in &args.what {
             if path.extension().is_some_and(|end| end == "toml") {
                 if !setup.files.is_empty() {
@@ -87,6 +93,9 @@ impl Setup {
                 setup.config.sources.push(Source { list: Some(path.clone()), ..Source::default() });
             }
         }
+        if let Some(data) = &args.data {
+            setup.data.clone_from(data);
+        }
         let lists: Vec<PathBuf> = setup.config.sources.iter().filter_map(|source| source.list.clone()).collect();
         for list in lists {
             let path = setup.base.join(&list);
@@ -99,10 +108,13 @@ impl Setup {
         self.files.push((path.to_owned(), modified(path)));
     }
 
-    /// Opens everything, and takes in what the configuration names.
-    fn keeper(&self, args: &RunArgs) -> Result<Keeper> {
+    /// Opens everything, and takes in what the configuration names, unless that was done before.
+    fn keeper(&self, args: &RunArgs, known: Option<(RulesOf, HashSet<PageId>)>) -> Result<Keeper> {
         let mut desk = self.desk(args)?;
-        let (rules, follows) = self.take_in_sources(&mut desk)?;
+        let (rules, follows) = match known {
+            Some(known) => known,
+            None => self.take_in_sources(&mut desk)?,
+        };
         self.apply_limits(&mut desk)?;
         if desk.scheduler.state().is_empty() {
             bail!("cannot run without pages: give a list of addresses, or `everfresh add` some");

@@ -41,11 +41,14 @@ impl Drop for Unfinished {
 
 /// The user, or the system, asked the program to end.
 #[derive(Debug)]
-pub(crate) struct Interrupted;
+pub(crate) struct Interrupted(pub &'static str);
+
+/// What is true of most commands.
+const NOTHING: &str = "nothing was written";
 
 impl fmt::Display for Interrupted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted; nothing was written")
+        write!(f, "interrupted; {}", self.0)
     }
 }
 
@@ -60,7 +63,7 @@ pub(crate) fn watch() {
         if !is_second && *unfinished == 0 {
             // A line of progress may stand there.
             let clear = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
-            output::say(&format!("{clear}{}", output::error_line(&Interrupted.into())));
+            output::say(&format!("{clear}{}", output::error_line(&Interrupted(NOTHING).into())));
         }
         if is_second || *unfinished == 0 {
             std::process::exit(i32::from(EXIT_CODE));
@@ -77,5 +80,5 @@ pub(crate) fn is_wanted() -> bool {
 
 /// An error once the program was asked to end.
 pub(crate) fn check() -> Result<()> {
-    if is_wanted() { Err(Interrupted.into()) } else { Ok(()) }
+    if is_wanted() { Err(Interrupted(NOTHING).into()) } else { Ok(()) }
 }

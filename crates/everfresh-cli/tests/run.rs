@@ -90,7 +90,7 @@ fn serve(stream: TcpStream, pages: &Pages) -> Option<()> {
 
 fn everfresh(dir: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_everfresh"));
-    command.current_dir(dir).args(arguments).env_remove("EVERFRESH_DATA").output().unwrap()
+    command.current_dir(dir).args(arguments).env_remove("EVERFRESH_STORE").output().unwrap()
 }
 
 fn said(dir: &Path, arguments: &[&str]) -> String {
@@ -128,6 +128,7 @@ fn copies_follow_their_sources() {
     std::fs::write(dir.join("everfresh.toml"), CONFIG).unwrap();
     let first = said(dir, &RUN);
     assert!(first.contains("5 changed, 0 unchanged, 1 gone, 0 failed"), "{first}");
+    assert!(first.contains("hosts cannot reach you: --contact"), "{first}");
     let one = web.url("/1");
     assert!(said(dir, &["cat", &one]).contains("the words 1 of a page"));
     web.set("/1", &page("quite other words"));
@@ -200,7 +201,10 @@ fn an_audit_counts_what_is_stale() {
     said(dir, &RUN);
     web.set("/0", &page("quite other words"));
     web.set("/1", &page("quite other words, too"));
-    let audit = said(dir, &["audit", "everfresh.toml", "--allow", "127.0.0.0/8", "--seed", "1", "--json"]);
+    let audit = said(
+        dir,
+        &["audit", "everfresh.toml", "--allow", "127.0.0.0/8", "--seed", "1", "--json", "--contact", "me@example.org"],
+    );
     let audit: serde_json::Value = serde_json::from_str(&audit).unwrap();
     assert_eq!((&audit["fresh"], &audit["stale"], &audit["failed"]), (&6.into(), &2.into(), &0.into()));
     assert_eq!(audit["measured_freshness"], 0.75);
@@ -263,7 +267,7 @@ fn who_comes_second_hears_who_runs() {
     std::fs::write(dir.join("urls.txt"), web.url("/")).unwrap();
     let mut running = Command::new(env!("CARGO_BIN_EXE_everfresh"))
         .current_dir(dir)
-        .args(["run", "urls.txt", "--budget", "10/day", "--allow", "127.0.0.0/8"])
+        .args(["run", "urls.txt", "--budget", "10/day", "--allow", "127.0.0.0/8", "--contact", "me@example.org"])
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();

@@ -111,6 +111,7 @@ impl Durable {
 
     /// Opens the engine again after a failure. What was refused then may have reached the disk: it did not happen.
     fn reopen(&mut self) -> Result<(Engine, Keyspace)> {
+        // A state that could not be kept is kept the next time; its thread must let go of the engine.
         let _ = self.settle();
         let engine = Engine::open(&self.dir)?;
         let events = engine.events(self.generation)?;

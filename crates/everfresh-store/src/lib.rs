@@ -11,9 +11,8 @@
 //! * [`log`]: events as rows, and back;
 //! * [`rebuild`]: all state from the visit log alone.
 //!
-//! What is due when is not stored: it is derived on opening. An engine with an index by due time manages a tenth of the visits,
-//! since each would be a random read, a deletion and two insertions; so would a record for every page that is put anew at each visit,
-//! where an event is twenty bytes at the end of a log.
+//! What is due when is not stored: it is derived on opening. With an index by due time each visit would be a random read, a
+//! deletion and two insertions, and with a record for every page a random insertion, where an event is some bytes at the end of a log.
 
 mod durable;
 mod engine;

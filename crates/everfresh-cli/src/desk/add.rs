@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::args::{AddArgs, TermArgs};
 use super::list::{self, Listed};
 use super::{Desk, failure};
+use crate::interrupt::{self, Interrupted};
 use crate::output;
 use crate::progress::CountLine;
 
@@ -30,7 +31,9 @@ pub(crate) fn run(args: &AddArgs) -> Result<()> {
     for file in &args.files {
         list::read(file, &mut |listed| {
             line.at(adding.count());
-            crate::interrupt::check()?;
+            if interrupt::is_wanted() {
+                return Err(Interrupted("what was read so far may be in: adding it again does no harm").into());
+            }
             adding.take(&listed)
         })?;
     }

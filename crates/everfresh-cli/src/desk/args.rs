@@ -14,7 +14,7 @@ pub(crate) const DATA: &str = "everfresh-data";
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
     /// The directory with all that is known of the pages
-    #[arg(long, value_name = "DIR", default_value = DATA, env = "EVERFRESH_DATA")]
+    #[arg(long, value_name = "DIR", default_value = DATA, env = "EVERFRESH_STORE")]
     pub data: PathBuf,
     /// Act as if it were this time: seconds since 1970, or 2026-11-15T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = moment)]

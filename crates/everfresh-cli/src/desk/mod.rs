@@ -95,7 +95,7 @@ impl Desk {
         store.page(address, |page| state.knows(page)).map_err(failure)
     }
 
-    /// Keeps the state when so much has happened that opening would take long.
+    /// Keeps the state, so that nothing is replayed on opening.
     pub(crate) fn close(mut self) -> Result<()> {
         self.scheduler.compact().map_err(failure)?;
         self.scheduler.store_mut().settle().map_err(failure)

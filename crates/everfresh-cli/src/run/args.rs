@@ -26,7 +26,7 @@ pub(crate) struct SourceArgs {
     #[arg(value_name = "FILE")]
     pub what: Vec<PathBuf>,
     /// The directory for everything that is kept; everfresh-data unless the configuration names another
-    #[arg(long, value_name = "DIR", env = "EVERFRESH_DATA")]
+    #[arg(long, value_name = "DIR", env = "EVERFRESH_STORE")]
     pub data: Option<PathBuf>,
     /// How hosts can reach you: an address of the web or of mail, in every User-Agent
     #[arg(long, value_name = "ADDRESS")]

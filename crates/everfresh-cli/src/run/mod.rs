@@ -223,7 +223,12 @@ impl Setup {
     fn fetching(&self, args: &SourceArgs) -> Result<FetchSettings> {
         let config = &self.config.fetch;
         let contact = args.contact.as_ref().or(self.config.contact.as_ref());
-        let contact = contact.map_or(PROJECT, String::as_str);
+        if contact.is_none() {
+            output::say(
+                "hosts cannot reach you: --contact puts an address of the web or of mail into every User-Agent",
+            );
+        }
+        let contact = contact.map_or(NO_CONTACT, String::as_str);
         let mut settings = FetchSettings::new(Agent::new("everfresh", env!("CARGO_PKG_VERSION"), contact)?);
         let duration = |what: &str, text: &Option<String>, default: Duration| -> Result<Duration> {
             text.as_deref().map_or(Ok(default), |text| Ok(Duration::from_secs_f64(time(what, text)?.seconds())))
@@ -247,8 +252,8 @@ impl Setup {
 /// Pages of which other parts count than usual.
 type RulesOf = HashMap<PageId, Arc<Rules>>;
 
-/// Where hosts are pointed to that want to know who visits them, unless a contact is given.
-const PROJECT: &str = "https://example.org/everfresh";
+/// What hosts read that want to know who visits them, where nobody said so.
+const NO_CONTACT: &str = "no contact was given";
 
 fn modified(path: &Path) -> Option<SystemTime> {
     path.metadata().and_then(|data| data.modified()).ok()

@@ -2,7 +2,7 @@
 //!
 //! Policies learn only from their own visits; the recorded truth only scores them. Rules of other crawlers are held to the
 //! budget: all their intervals times the same factor. Each number is the mean over seeds, which place the visits; beside it stands
-//! how many standard errors of the difference, over seeds, it lies above uniform. `bench/bakeoff.md` has a dated result.
+//! the difference from uniform and its standard error over seeds. `bench/bakeoff.md` has a dated result.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn cell(reached: &[f64], baseline: &[f64]) -> String {
     let gain = gains.iter().sum::<f64>() / number;
     let spread = gains.iter().map(|x| (x - gain).powi(2)).sum::<f64>() / (number - 1.0).max(1.0);
     let error = (spread / number).sqrt();
-    if error > 0.0 { format!("{mean:.4} ({:+.1})", (gain / error).clamp(-99.0, 99.0)) } else { format!("{mean:.4}") }
+    if error > 0.0 { format!("{mean:.4} ({gain:+.4} +- {error:.4})") } else { format!("{mean:.4}") }
 }
 
 fn row(world: &World, duration_s: f64, goal: Goal, days: f64, seeds: usize) -> Result<String> {
@@ -97,7 +97,7 @@ pub fn run(options: Options, out: &mut dyn Write) -> Result<()> {
     let Options { pages, runs, .. } = options;
     writeln!(out, "# Every policy on recorded traces\n\n`cargo xtask bench bakeoff --pages {pages} --runs {runs}`\n")?;
     writeln!(out, "At most {pages} pages of each trace, from 2023 on, with {runs} seeds.")?;
-    writeln!(out, "In brackets: standard errors of the difference, over seeds, above uniform.")?;
+    writeln!(out, "In brackets: the difference from uniform and its standard error over seeds.")?;
     for (goal, words) in [(Goal::Freshness, "Share of time fresh"), (Goal::Content, "1 - mean divergence of content")] {
         writeln!(out, "\n## {words}\n\n{}", heading(goal))?;
         for folder in folders()? {

@@ -1,8 +1,8 @@
 //! `cargo xtask bench schedule`: the scheduler on its durable store, beside the engine's own durable writes.
 //!
-//! One canonical workload: pages with addresses of 60 bytes on hosts of 100 pages each, added and visited in groups of 1,000, each
-//! group synced to the disk before it is acknowledged; one visit in ten finds a change. The rival is the engine alone: blind puts of
-//! records of a page's size under random keys, in groups of the same size, synced as often.
+//! One canonical workload: pages with addresses of 60 bytes on hosts of 100 pages each, added in groups of 10,000 (as `everfresh add`
+//! does) and visited in groups of 1,000, each group synced to the disk before it is acknowledged; one visit in ten finds a change.
+//! The rival is the engine alone: blind puts of records of a page's size under random keys, in groups of the same size, synced as often.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,8 +19,10 @@ use crate::bench::Options;
 /// Ten million pages.
 pub const OPTIONS: Options = Options { pages: 10_000_000, rival_pages: 0, runs: 1, hosts: 0 };
 
-/// So many are synced together.
+/// So many visits are synced together.
 const GROUP: usize = 1000;
+/// And so many new pages.
+const ADDED: usize = 10_000;
 /// A page's record in the engine alone: what we keep of a page.
 const RECORD: usize = 64;
 /// Visits that are measured, at most.
@@ -32,23 +34,27 @@ pub fn run(options: Options) -> Result<String> {
     let folder = Path::new("target/bench");
     std::fs::create_dir_all(folder)?;
     let folder = tempfile::tempdir_in(folder).context("cannot make a folder for the bench")?;
-    let mut text = format!("{pages} pages, groups of {GROUP}, each synced before it is acknowledged\n\n");
-    let puts = engine_alone(&folder.path().join("alone"), pages.min(VISITS))?;
-    let _ = writeln!(text, "engine alone, blind puts   {puts:>12.0} /s");
-    let dir = folder.path().join("ours");
+    let mut text = format!(
+        "{pages} pages, groups of {ADDED} added and {GROUP} visited, each synced before it is acknowledged\n\n"
+    );
+    let (dir, records) = (folder.path().join("ours"), pages.min(VISITS));
+    let alone = engine_alone(&folder.path().join("alone-adding"), records, ADDED)?;
     let adds = add(&dir, pages)?;
-    let _ = writeln!(text, "add                        {adds:>12.0} /s   {:.2} of the engine alone", adds / puts);
-    visit(&dir, pages, puts, &mut text)?;
+    let _ = writeln!(text, "engine alone, blind puts   {alone:>12.0} /s   in groups of {ADDED}");
+    let _ = writeln!(text, "add                        {adds:>12.0} /s   {:.2} of the engine alone", adds / alone);
+    let alone = engine_alone(&folder.path().join("alone-visiting"), records, GROUP)?;
+    let _ = writeln!(text, "engine alone, blind puts   {alone:>12.0} /s   in groups of {GROUP}");
+    visit(&dir, pages, alone, &mut text)?;
     Ok(text)
 }
 
-fn engine_alone(dir: &Path, records: usize) -> Result<f64> {
+fn engine_alone(dir: &Path, records: usize, group: usize) -> Result<f64> {
     let db = Database::builder(dir).open()?;
     let keyspace = db.keyspace("pages", KeyspaceCreateOptions::default)?;
     let start = Instant::now();
-    for first in (0..records).step_by(GROUP) {
+    for first in (0..records).step_by(group) {
         let mut batch = db.batch().durability(Some(PersistMode::SyncAll));
-        for record in first..records.min(first + GROUP) {
+        for record in first..records.min(first + group) {
             let key = page_id(&record.to_string()).0.to_be_bytes();
             batch.insert(&keyspace, key, [7u8; RECORD]);
         }
@@ -70,10 +76,10 @@ fn settings(pages: usize) -> Result<Settings> {
 fn add(dir: &Path, pages: usize) -> Result<f64> {
     let mut scheduler = Scheduler::open(settings(pages)?, Durable::open(dir, "a bench")?, 0.0)?;
     let start = Instant::now();
-    let mut group = Vec::with_capacity(GROUP);
-    for first in (0..pages).step_by(GROUP) {
+    let mut group = Vec::with_capacity(ADDED);
+    for first in (0..pages).step_by(ADDED) {
         group.clear();
-        for page in first..pages.min(first + GROUP) {
+        for page in first..pages.min(first + ADDED) {
             let address = address(page);
             let (state, store) = scheduler.parts();
             let (id, _) = store.page(&address, |id| state.knows(id))?;
@@ -95,15 +101,15 @@ fn visit(dir: &Path, pages: usize, puts: f64, text: &mut String) -> Result<()> {
     scheduler.replan(0.0)?;
     let _ = writeln!(text, "replan                     {:>12.2} s", start.elapsed().as_secs_f64());
     let per_s = pages as f64 / 1000.0;
-    let (mut now_s, mut done) = (1.0, 0);
+    let (mut now_s, mut done, mut visits) = (1.0, 0, Vec::new());
     let start = Instant::now();
     while done < pages.min(VISITS) {
         now_s += GROUP as f64 / per_s;
-        let leases = scheduler.lease(now_s, GROUP)?;
-        let visits: Vec<_> = leases.iter().map(|lease| (lease.id, outcome(lease.id.0))).collect();
+        let (_, leases) = scheduler.exchange(now_s, &visits, GROUP)?;
+        visits = leases.iter().map(|lease| (lease.id, outcome(lease.id.0))).collect();
         done += visits.len();
-        scheduler.complete_all(now_s, &visits)?;
     }
+    scheduler.complete_all(now_s, &visits)?;
     let pairs = done as f64 / start.elapsed().as_secs_f64();
     let _ = writeln!(text, "lease and complete         {pairs:>12.0} /s   {:.2} of the engine alone", pairs / puts);
     let id = page_id(&address(pages / 2));

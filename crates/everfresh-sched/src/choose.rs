@@ -4,22 +4,22 @@
 //! out when a page changes its mind; they count only while the page is due just then, and are dropped when met. All this is
 //! derived from pages and hosts, and what is chosen does not depend on when it was derived.
 
-use crate::host::{DueHeap, Host, Place};
+use crate::host::{DueHeap, Gate, Gates, Host, LaneId};
 use crate::page::{Page, Pages, Trouble};
 use crate::rank::Rank;
 use crate::state::State;
 use crate::terms::{GroupRule, HostId, HostLimits};
 use crate::tick::Tick;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queues {
     calendar: DueHeap,
     /// When pages that wait with their hosts rise to the next level.
     rises: DueHeap,
-    /// Hosts that may be visited, by the rank of their first page.
-    open: BTreeSet<(Rank, HostId)>,
+    /// Hosts that may be visited, lane by lane, by the rank of their first page there.
+    open: BTreeMap<LaneId, BTreeSet<(Rank, HostId)>>,
     /// Hosts that may be visited later, by the bits of the time, which order as the time does.
     closed: BTreeSet<(u64, HostId)>,
 }
@@ -28,9 +28,9 @@ pub(crate) struct Queues {
 const LOOKAHEAD: usize = 64;
 
 /// Does an entry of a queue still count?
-fn counts(pages: &Pages, due: Tick, slot: u32, host: Option<u32>) -> bool {
+fn counts(pages: &Pages, due: Tick, slot: u32) -> bool {
     let page = pages.get(slot);
-    page.due == due && !page.is_leased() && due < Tick::LAST && host.is_none_or(|host| page.host == host)
+    page.due == due && !page.is_leased() && due < Tick::LAST
 }
 
 impl Queues {
@@ -40,29 +40,32 @@ impl Queues {
         id: HostId,
         host: &mut Host,
         limits: &HostLimits,
-        pages: &Pages,
+        (pages, gates): (&Pages, &Gates),
         (start_s, now): (f64, f64),
     ) {
-        match host.place {
-            Place::Open(rank) => _ = self.open.remove(&(rank, id)),
-            Place::Closed(bits) => _ = self.closed.remove(&(bits, id)),
-            Place::Nowhere => {}
+        if let Some(bits) = host.closed.take() {
+            self.closed.remove(&(bits, id));
         }
-        while host.waiting.peek().is_some_and(|Reverse((rank, slot))| !counts(pages, rank.due, *slot, Some(id.0))) {
-            host.waiting.pop();
+        let (opens, bears_more) = (host.gate.opens_s(limits, start_s, now), host.gate.live < limits.concurrency());
+        for lane in &mut host.lanes {
+            if let Some(rank) = lane.open.take() {
+                self.open.entry(lane.id).or_default().remove(&(rank, id));
+            }
+            let is_here = |slot: u32| pages.get(slot).host == id.0 && gates.lane(pages.get(slot).group) == lane.id;
+            let counts = |rank: Rank, slot: u32| counts(pages, rank.due, slot) && is_here(slot);
+            while lane.waiting.peek().is_some_and(|Reverse((rank, slot))| !counts(*rank, *slot)) {
+                lane.waiting.pop();
+            }
+            match lane.waiting.peek() {
+                Some(Reverse((rank, _))) if bears_more && opens <= now => {
+                    self.open.entry(lane.id).or_default().insert((*rank, id));
+                    lane.open = Some(*rank);
+                }
+                Some(_) if bears_more => host.closed = Some(opens.to_bits()),
+                _ => {}
+            }
         }
-        let opens = host.opens_s(limits, start_s, now);
-        host.place = match host.waiting.peek() {
-            Some(Reverse((rank, _))) if host.live < limits.concurrency() && opens <= now => {
-                self.open.insert((*rank, id));
-                Place::Open(*rank)
-            }
-            Some(_) if host.live < limits.concurrency() => {
-                self.closed.insert((opens.to_bits(), id));
-                Place::Closed(opens.to_bits())
-            }
-            _ => Place::Nowhere,
-        };
+        self.closed.extend(host.closed.map(|bits| (bits, id)));
     }
 
     /// Starts anew with a calendar.
@@ -73,6 +76,11 @@ impl Queues {
     /// Makes room for so many more pages.
     pub(crate) fn reserve(&mut self, more: usize) {
         self.calendar.reserve_exact(more);
+    }
+
+    /// The first host that is open in each lane.
+    fn firsts(&self) -> impl Iterator<Item = (LaneId, (Rank, HostId))> {
+        self.open.iter().filter_map(|(lane, hosts)| hosts.first().map(|first| (*lane, *first)))
     }
 
     pub(crate) fn resident_bytes(&self) -> usize {
@@ -91,7 +99,7 @@ impl State {
         let slack = self.pages.len() / 32 + 256;
         if self.queues.calendar.len() >= self.pages.len() + slack {
             let pages = &self.pages;
-            self.queues.calendar.retain(|Reverse((due, slot))| counts(pages, *due, *slot, None));
+            self.queues.calendar.retain(|Reverse((due, slot))| counts(pages, *due, *slot));
         }
         // Grown by doubling, it would take up to eight bytes a page too much.
         if self.queues.calendar.len() == self.queues.calendar.capacity() {
@@ -108,7 +116,7 @@ impl State {
                 break;
             }
             self.queues.calendar.pop();
-            if counts(&self.pages, due, slot, None) {
+            if counts(&self.pages, due, slot) {
                 self.let_wait(slot, due);
             }
         }
@@ -126,18 +134,22 @@ impl State {
             self.settle(host.0);
         }
         // An hour may have ended since a host was found open.
-        while let Some((_, host)) = self.queues.open.first().copied()
-            && !self.is_open(host.0, now)
-        {
+        while let Some(host) = self.first_over(now) {
             self.settle(host.0);
         }
+    }
+
+    /// A host that is first somewhere and may no longer be visited.
+    fn first_over(&self, now: f64) -> Option<HostId> {
+        self.queues.firsts().map(|(_, (_, host))| host).find(|host| !self.is_open(host.0, now))
     }
 
     /// Lets a page that is due wait with its host, on the level that it has at a time. What it leaves on a lower level is dropped
     /// when met.
     fn let_wait(&mut self, slot: u32, at: Tick) {
-        let ((rank, rises), host) = (self.rank(slot, at), self.pages.get(slot).host);
-        self.hosts.entry(host).or_default().waiting.push(Reverse((rank, slot)));
+        let ((rank, rises), page) = (self.rank(slot, at), self.pages.get(slot));
+        let (host, lane) = (page.host, self.gates.lane(page.group));
+        self.hosts.entry(host).or_default().lane(lane).waiting.push(Reverse((rank, slot)));
         if rises < Tick::LAST {
             if self.queues.rises.len() > 2 * self.pages.len() + 1024 {
                 let pages = &self.pages;
@@ -150,8 +162,24 @@ impl State {
 
     /// Is it a time at which a host may be visited?
     fn is_open(&self, id: u32, now: f64) -> bool {
-        let opens = |host: &Host| host.opens_s(&self.limits(id), self.settings.start_s, now);
+        let opens = |host: &Host| host.gate.opens_s(&self.limits(id), self.settings.start_s, now);
         self.hosts.get(&id).is_none_or(|host| opens(host) <= now)
+    }
+
+    /// Does a group bear one more visit now?
+    fn is_group_open(&self, group: u16, now: f64) -> bool {
+        let is_open = |gate: &Gate| gate.is_open(&self.gates.limits(group), self.settings.start_s, now);
+        self.gates.0.get(&group).is_none_or(is_open)
+    }
+
+    /// When the first group opens that is closed for a time and for which somebody waits whose host is open.
+    fn group_opens(&self, now: f64) -> Option<f64> {
+        let opens = |group: u16| {
+            let (gate, limits) = (self.gates.0.get(&group)?, self.gates.limits(group));
+            let opens = gate.opens_s(&limits, self.settings.start_s, now);
+            (gate.live < limits.concurrency() && opens > now).then_some(opens)
+        };
+        self.queues.firsts().filter_map(|(lane, _)| opens(lane?)).min_by(f64::total_cmp)
     }
 
     /// The page to visit now, if any may be.
@@ -164,7 +192,7 @@ impl State {
     pub(crate) fn choose(&mut self, now: f64, unseen_since: Option<f64>) -> Option<u32> {
         self.drain(now);
         let is_unseen = |slot: &u32| unseen_since.is_none_or(|since| !self.is_seen_since(*slot, since));
-        let slot = match self.first_due().filter(is_unseen) {
+        let slot = match self.first_due(now).filter(is_unseen) {
             Some(slot) => slot,
             None if unseen_since.is_some() || self.bucket.is_full(now) => self.first_early(now, unseen_since)?,
             None => return None,
@@ -172,9 +200,10 @@ impl State {
         self.bucket.affords(now, self.pages.rare(slot).cost).then_some(slot)
     }
 
-    fn first_due(&self) -> Option<u32> {
-        let (_, host) = self.queues.open.first()?;
-        self.hosts.get(&host.0)?.waiting.peek().map(|Reverse((_, slot))| *slot)
+    fn first_due(&self, now: f64) -> Option<u32> {
+        let is_open = |(lane, _): &(LaneId, _)| lane.is_none_or(|group| self.is_group_open(group, now));
+        let (lane, (_, host)) = self.queues.firsts().filter(is_open).min_by_key(|(_, first)| *first)?;
+        self.hosts.get(&host.0)?.first(lane)
     }
 
     fn first_early(&mut self, now: f64, unseen_since: Option<f64>) -> Option<u32> {
@@ -182,7 +211,7 @@ impl State {
         let most = if unseen_since.is_some() { usize::MAX } else { LOOKAHEAD };
         while found.is_none() && seen.len() < most {
             let Some(Reverse((due, slot))) = self.queues.calendar.pop() else { break };
-            if counts(&self.pages, due, slot, None) {
+            if counts(&self.pages, due, slot) {
                 seen.push(Reverse((due, slot)));
                 found = self.may_come_early(slot, now, unseen_since).then_some(slot);
             }
@@ -196,13 +225,12 @@ impl State {
         page.is_copied() && page.saw.seconds() >= since
     }
 
-    /// Nobody waits on purpose: no backoff, no pin, no minimum, no host that must be spared.
+    /// Nobody waits on purpose: no backoff, no pin, no minimum, no host or group that must be spared.
     fn may_come_early(&self, slot: u32, now: f64, unseen_since: Option<f64>) -> bool {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
-        let limits = self.limits(page.host);
-        let is_host_free = self.hosts.get(&page.host).is_none_or(|host| host.live < limits.concurrency());
-        is_host_free
-            && self.is_open(page.host, now)
+        let (limits, start_s) = (self.limits(page.host), self.settings.start_s);
+        self.hosts.get(&page.host).is_none_or(|host| host.gate.is_open(&limits, start_s, now))
+            && self.is_group_open(page.group, now)
             && rare.trouble == Trouble::None
             && unseen_since.is_none_or(|since| !self.is_seen_since(slot, since))
             && (rare.pin_s.is_none() || unseen_since.is_some() && !page.is_copied())
@@ -213,14 +241,14 @@ impl State {
     /// When something may happen next: a lease is possible, or one expires.
     pub(crate) fn wakeup(&mut self, now: f64) -> Option<f64> {
         self.drain(now);
-        let next = match self.first_due() {
+        let next = match self.first_due(now) {
             Some(slot) => Some(self.bucket.affords_at(self.pages.rare(slot).cost)),
             None => self.first_early(now, None).map(|_| self.bucket.full_at()),
         };
         let opens = self.queues.closed.first().map(|(bits, _)| f64::from_bits(*bits));
         let due = self.queues.calendar.peek().map(|Reverse((due, _))| due.seconds());
         let expires = self.expiries.first().map(|(bits, _)| f64::from_bits(*bits));
-        let soonest = [next, opens, due, expires].into_iter().flatten().min_by(f64::total_cmp);
+        let soonest = [next, opens, self.group_opens(now), due, expires].into_iter().flatten().min_by(f64::total_cmp);
         soonest.map(|soonest| soonest.max(now))
     }
 

@@ -70,4 +70,8 @@ pub enum Event {
     Replanned { now_s: f64 },
     /// Somebody said that a page changed, or will change, at a time.
     Hinted { now_s: f64, page: PageId, kind: HintKind, changed_at_s: f64 },
+    /// A group got limits.
+    GroupLimited { now_s: f64, group: GroupId, limits: HostLimits },
+    /// A group must be left alone until a time, or, if that has passed, no longer.
+    GroupBlocked { now_s: f64, group: GroupId, until_s: f64 },
 }

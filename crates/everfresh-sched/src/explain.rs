@@ -1,9 +1,10 @@
 use crate::error::Result;
 use crate::event::LeaseId;
 use crate::hint::HintKind;
-use crate::page::Trouble;
+use crate::host::Gate;
+use crate::page::{Page, Trouble};
 use crate::state::{State, Why};
-use crate::terms::{GroupRule, PageId, PageTerms};
+use crate::terms::{GroupRule, HostLimits, PageId, PageTerms};
 use crate::tick::Tick;
 use everfresh::{Period, Rate, Unit};
 
@@ -24,7 +25,7 @@ pub struct Explanation {
     pub elapsed: Period,
     /// What a visit is worth now: `w U(elapsed) / c`. None for pages that do not follow the price.
     pub value: Option<f64>,
-    /// The price that it has to reach, its host's if that is higher.
+    /// The price that it has to reach, that of its host or its group if that is higher.
     pub price: f64,
     /// A hint that no visit has tried yet, and the probability with which it is believed.
     pub hint: Option<(HintKind, f64)>,
@@ -43,6 +44,8 @@ pub enum Binding {
     Price,
     /// Before it is due: its host bears no more, and has a higher price.
     HostPrice,
+    /// Before it is due: its group bears no more, and has a higher price.
+    GroupPrice,
     /// Before it is due: the page's minimum period.
     MinPeriod,
     /// Before it is due; it will be because of the page's maximum period.
@@ -74,25 +77,34 @@ pub enum Binding {
         /// Until when, in seconds.
         until_s: f64,
     },
-    /// Due, but its host is blocked.
-    Blocked {
-        /// Until when, in seconds.
-        until_s: f64,
-    },
-    /// Due, but its host was visited just now.
-    HostGap {
-        /// Until when, in seconds.
-        until_s: f64,
-    },
-    /// Due, but this is none of its host's hours.
-    HostClosed {
-        /// Until when, in seconds.
-        until_s: f64,
-    },
-    /// Due, but its host has all the leases that it may have.
-    HostConcurrency,
+    /// Due, but its host cannot be visited now.
+    Host(Closed),
+    /// Due, but its group cannot be visited now.
+    Group(Closed),
     /// Due: it waits for its turn within the budget.
     Budget,
+}
+
+/// Why a host or a group cannot be visited now; times in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Closed {
+    /// It is blocked until then.
+    Blocked {
+        /// Until when.
+        until_s: f64,
+    },
+    /// It has all the leases that it may have.
+    Concurrency,
+    /// It was visited just now.
+    Gap {
+        /// Until when it is spared.
+        until_s: f64,
+    },
+    /// This is none of its hours.
+    Hours {
+        /// Until when it is closed.
+        until_s: f64,
+    },
 }
 
 /// How things stand.
@@ -138,7 +150,7 @@ impl State {
             rate: self.policy.belief(&about, &memory).estimate().rate,
             elapsed,
             value: aim.filter(|_| rare.pin_s.is_none()).map(|aim| about.weight * utility(aim) / about.cost),
-            price: self.steered_price().max(self.hosts.get(&page.host).map_or(0.0, |host| host.price)),
+            price: self.steered_price().max(self.own_prices(slot).most()),
             hint: rare.hint.map(|hint| (hint.kind, f64::from(hint.believed))),
             period: Period::of(period, Unit::Second).unwrap_or(Period::NEVER),
             due_s: is_waiting.then(|| self.settings.start_s + page.due.seconds()),
@@ -153,12 +165,13 @@ impl State {
         }
         match self.pages.trouble(slot) {
             Trouble::Retired => Binding::Retired,
-            _ if page.due <= Tick::floor(now) => self.holding_back(page.host, now),
+            _ if page.due <= Tick::floor(now) => self.holding_back(page, now),
             Trouble::Failing(failures) => Binding::Backoff { failures },
             Trouble::Gone(misses) => Binding::Gone { misses },
             Trouble::None => match why {
                 Why::Price => Binding::Price,
                 Why::HostPrice => Binding::HostPrice,
+                Why::GroupPrice => Binding::GroupPrice,
                 Why::MinPeriod => Binding::MinPeriod,
                 Why::MaxPeriod => Binding::MaxPeriod,
                 Why::Floor => Binding::Floor,
@@ -170,19 +183,25 @@ impl State {
     }
 
     /// What keeps a page that is due from being visited.
-    fn holding_back(&self, host: u32, now: f64) -> Binding {
-        let (limits, start) = (self.limits(host), self.settings.start_s);
-        let Some(host) = self.hosts.get(&host) else { return Binding::Budget };
-        if host.blocked_until_s > now {
-            Binding::Blocked { until_s: start + host.blocked_until_s }
-        } else if host.live >= limits.concurrency() {
-            Binding::HostConcurrency
-        } else if host.gap_ends_s(&limits) > now {
-            Binding::HostGap { until_s: start + host.gap_ends_s(&limits) }
+    fn holding_back(&self, page: &Page, now: f64) -> Binding {
+        let host = self.hosts.get(&page.host).and_then(|host| self.closed(&host.gate, &self.limits(page.host), now));
+        let gate = self.gates.0.get(&page.group);
+        let group = || gate.and_then(|gate| self.closed(gate, &self.gates.limits(page.group), now));
+        host.map(Binding::Host).or_else(|| group().map(Binding::Group)).unwrap_or(Binding::Budget)
+    }
+
+    fn closed(&self, gate: &Gate, limits: &HostLimits, now: f64) -> Option<Closed> {
+        let start = self.settings.start_s;
+        if gate.blocked_until_s > now {
+            Some(Closed::Blocked { until_s: start + gate.blocked_until_s })
+        } else if gate.live >= limits.concurrency() {
+            Some(Closed::Concurrency)
+        } else if gate.gap_ends_s(limits) > now {
+            Some(Closed::Gap { until_s: start + gate.gap_ends_s(limits) })
         } else if limits.week().wait_s(start + now) > 0.0 {
-            Binding::HostClosed { until_s: start + host.opens_s(&limits, start, now) }
+            Some(Closed::Hours { until_s: start + gate.opens_s(limits, start, now) })
         } else {
-            Binding::Budget
+            None
         }
     }
 

@@ -6,14 +6,14 @@
 
 use crate::choose::counts_by;
 use crate::rank::PROMISED;
-use crate::replan::{Asking, FullHost, HIGHEST, PIECE, PRICED, meeting, strided, sum};
+use crate::replan::{Asking, Full, FullGate, HIGHEST, PIECE, PRICED, meeting, strided, sum};
 use crate::state::State;
 use crate::terms::{GroupId, HostId};
 use crate::tick::Tick;
 use everfresh::curve::DivergenceCurve;
 use everfresh::{Period, Unit};
 use rayon::prelude::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// Of more pages than this a sample is taken: every n-th.
 const SAMPLED: usize = 1 << 20;
@@ -80,6 +80,8 @@ pub struct Forecast {
     pub all: Freshness,
     /// Hosts whose pages are worth more visits than they bear.
     pub full_hosts: usize,
+    /// Groups whose pages are worth more visits than they bear.
+    pub full_groups: usize,
     /// Promises that cannot be kept, worst first, at most 20. None: all can be.
     pub broken: Vec<Broken>,
     /// How many pages were looked at.
@@ -89,8 +91,10 @@ pub struct Forecast {
 /// Visits that were promised (pins, group periods, maximum periods, the floor), and that there is no room for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Broken {
-    /// The host that does not bear them; none: the budget does not.
+    /// The host that does not bear them, if it is one.
     pub host: Option<HostId>,
+    /// The group that does not bear them, if it is one. Neither: the budget does not.
+    pub group: Option<GroupId>,
     /// What was promised, in visits (of a budget: their cost) per second.
     pub promised_per_s: f64,
     /// What there is.
@@ -128,6 +132,21 @@ pub struct Overload {
 struct Sums {
     groups: BTreeMap<u16, Freshness>,
     hosts: BTreeMap<u32, Freshness>,
+}
+
+/// The promises that cannot be kept, worst first.
+fn broken(full: &Full, whole: Broken) -> Vec<Broken> {
+    let of =
+        |gate: &FullGate| Broken { promised_per_s: gate.promised_per_s, available_per_s: gate.bears_per_s, ..whole };
+    let hosts = full.hosts.iter().map(|(id, gate)| Broken { host: Some(HostId(*id)), ..of(gate) });
+    let groups = full.groups.iter().filter_map(|(id, gate)| {
+        let group = GroupId(u16::try_from(*id).ok()?);
+        Some(Broken { group: Some(group), ..of(gate) })
+    });
+    let mut broken: Vec<Broken> = hosts.chain(groups).chain([whole]).filter(|one| one.late() > 1.0).collect();
+    broken.sort_by(|a, b| b.late().total_cmp(&a.late()).then((a.host, a.group).cmp(&(b.host, b.group))));
+    broken.truncate(20);
+    broken
 }
 
 fn seconds(seconds: f64) -> Period {
@@ -187,36 +206,27 @@ impl State {
         let floor_s = self.round(&live) / budget_per_s / self.settings.floor_share;
         // Periods go about as the root of the price.
         let guess = self.price / (factor * factor);
-        let full = self.full_hosts(&live, guess, floor_s);
-        let by_host: HashMap<u32, FullHost> = full.iter().map(|host| (host.id, *host)).collect();
-        let host_price = |host: u32| by_host.get(&host).map_or(0.0, |host| host.price);
-        let asking = |most: usize| -> Vec<Asking> {
-            strided(&live, most).collect::<Vec<u32>>().par_iter().map(|slot| self.asking(*slot, host_price)).collect()
-        };
+        let full = self.full(&live, guess, floor_s);
+        let one = |slot: &u32| self.asking(*slot, full.prices(self.pages.get(*slot)));
+        let asking =
+            |most: usize| -> Vec<Asking> { strided(&live, most).collect::<Vec<u32>>().par_iter().map(one).collect() };
         let priced = asking(PRICED);
         let scale = live.len() as f64 / priced.len().max(1) as f64;
         let demand = |price: f64| scale * sum(&priced, |page| page.cost / self.gap_s(page, price, floor_s));
         let price = if live.is_empty() { self.price } else { meeting(budget_per_s, guess, demand) };
         let promised_per_s = demand(HIGHEST);
-        let whole = Broken { host: None, promised_per_s, available_per_s: budget_per_s };
-        let of_host = |host: &FullHost| Broken {
-            host: Some(HostId(host.id)),
-            promised_per_s: host.promised_per_s,
-            available_per_s: host.bears_per_s,
-        };
-        let mut broken: Vec<Broken> = full.iter().map(of_host).chain([whole]).filter(|one| one.late() > 1.0).collect();
-        broken.sort_by(|a, b| b.late().total_cmp(&a.late()));
-        broken.truncate(20);
-        let late_at = |host: u32| by_host.get(&host).map_or(1.0, |host| host.promised_per_s / host.bears_per_s);
+        let whole = Broken { host: None, group: None, promised_per_s, available_per_s: budget_per_s };
+        let broken = broken(&full, whole);
         let gap_s = |page: &Asking| {
-            let host = self.pages.get(page.slot).host;
-            self.gap_s(page, price, floor_s) * whole.late().max(late_at(host)).max(1.0)
+            let late = full.late(self.pages.get(page.slot)).max(whole.late());
+            self.gap_s(page, price, floor_s) * late
         };
         let sample = asking(SAMPLED);
         let scale = live.len() as f64 / sample.len().max(1) as f64;
         let all = self.freshness_at(&sample, gap_s).scaled(scale);
         let spending_per_s = scale * sum(&sample, |page| page.cost / gap_s(page));
-        Forecast { budget_per_s, spending_per_s, price, all, full_hosts: full.len(), broken, sample: sample.len() }
+        let (full_hosts, full_groups) = (full.hosts.len(), full.groups.len());
+        Forecast { budget_per_s, spending_per_s, price, all, full_hosts, full_groups, broken, sample: sample.len() }
     }
 
     /// What pages are on average that are visited every so often.

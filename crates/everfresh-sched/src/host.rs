@@ -3,7 +3,7 @@ use crate::terms::HostLimits;
 use crate::tick::Tick;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Entries by due time: a page is found by its slot, and an entry counts while the page is due just then.
 pub(crate) type DueHeap = BinaryHeap<Reverse<(Tick, u32)>>;
@@ -11,9 +11,9 @@ pub(crate) type DueHeap = BinaryHeap<Reverse<(Tick, u32)>>;
 /// Pages that are due, who is first first.
 pub(crate) type Waiting = BinaryHeap<Reverse<(Rank, u32)>>;
 
-/// A host: what it bears, what it bore, and who waits for it. Times are seconds since the start.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Host {
+/// What is spared, a host or a group: what it bears, and what it bore. Times are seconds since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Gate {
     /// Its own limits, if it has any.
     pub(crate) limits: Option<HostLimits>,
     /// When its last visit began.
@@ -23,27 +23,9 @@ pub(crate) struct Host {
     pub(crate) live: u32,
     /// The price at which its pages ask for no more than it bears; 0 while they don't anyway.
     pub(crate) price: f64,
-    /// Pages that are due. Derived.
-    #[serde(skip)]
-    pub(crate) waiting: Waiting,
-    /// Where it stands among hosts. Derived.
-    #[serde(skip)]
-    pub(crate) place: Place,
 }
 
-/// Where a host stands among those with pages that wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Place {
-    /// Nobody waits, or all its leases are out.
-    #[default]
-    Nowhere,
-    /// It may be visited; its first page has this rank.
-    Open(Rank),
-    /// It may be visited from a time on, given by its bits.
-    Closed(u64),
-}
-
-impl Host {
+impl Gate {
     /// From when on it may be visited, as far as time matters, if it is `now` on a clock that began at `start_s`.
     pub(crate) fn opens_s(&self, limits: &HostLimits, start_s: f64, now: f64) -> f64 {
         let spared = self.gap_ends_s(limits).max(self.blocked_until_s).max(now);
@@ -53,12 +35,89 @@ impl Host {
     pub(crate) fn gap_ends_s(&self, limits: &HostLimits) -> f64 {
         self.visited_s.map_or(0.0, |visited| visited + limits.gap().seconds())
     }
+
+    /// Does it bear one more visit now?
+    pub(crate) fn is_open(&self, limits: &HostLimits, start_s: f64, now: f64) -> bool {
+        self.live < limits.concurrency() && self.opens_s(limits, start_s, now) <= now
+    }
+
+    pub(crate) fn enter(&mut self, now: f64) {
+        self.live += 1;
+        self.visited_s = Some(now);
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.live = self.live.saturating_sub(1);
+    }
+}
+
+/// The groups of which anything is known. Times are seconds since the start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Gates(pub(crate) BTreeMap<u16, Gate>);
+
+impl Gates {
+    /// In which lane pages of a group wait.
+    pub(crate) fn lane(&self, group: u16) -> LaneId {
+        self.0.get(&group).and_then(|gate| gate.limits).map(|_| group)
+    }
+
+    pub(crate) fn limits(&self, group: u16) -> HostLimits {
+        self.0.get(&group).and_then(|gate| gate.limits).unwrap_or(HostLimits::NONE)
+    }
+
+    pub(crate) fn price(&self, group: u16) -> f64 {
+        self.0.get(&group).map_or(0.0, |gate| gate.price)
+    }
+
+    pub(crate) fn of(&mut self, group: u16) -> &mut Gate {
+        self.0.entry(group).or_default()
+    }
+}
+
+/// Pages of a group with limits wait in a lane of its own, so that they hold up nobody while it is closed; all others in one.
+pub(crate) type LaneId = Option<u16>;
+
+/// A host and who waits for it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Host {
+    pub(crate) gate: Gate,
+    /// Pages that are due. Derived.
+    #[serde(skip)]
+    pub(crate) lanes: Vec<Lane>,
+    /// The bits of the time until which nobody may be visited who waits. Derived.
+    #[serde(skip)]
+    pub(crate) closed: Option<u64>,
+}
+
+/// Those of a host who wait in one lane.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lane {
+    pub(crate) id: LaneId,
+    pub(crate) waiting: Waiting,
+    /// The rank under which it stands among the open ones.
+    pub(crate) open: Option<Rank>,
+}
+
+impl Host {
+    /// A lane, new if need be.
+    pub(crate) fn lane(&mut self, id: LaneId) -> &mut Lane {
+        let place = self.lanes.iter().position(|lane| lane.id == id).unwrap_or_else(|| {
+            self.lanes.push(Lane { id, ..Lane::default() });
+            self.lanes.len() - 1
+        });
+        &mut self.lanes[place]
+    }
+
+    /// Who is first in a lane.
+    pub(crate) fn first(&self, id: LaneId) -> Option<u32> {
+        let lane = self.lanes.iter().find(|lane| lane.id == id)?;
+        lane.waiting.peek().map(|Reverse((_, slot))| *slot)
+    }
 }
 
 /// Equal ground state; queues are derived.
 impl PartialEq for Host {
     fn eq(&self, other: &Host) -> bool {
-        (self.limits, self.visited_s, self.blocked_until_s, self.live, self.price)
-            == (other.limits, other.visited_s, other.blocked_until_s, other.live, other.price)
+        self.gate == other.gate
     }
 }

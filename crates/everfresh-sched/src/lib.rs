@@ -69,7 +69,7 @@ mod zone;
 
 pub use error::{Error, Result};
 pub use event::{Event, Lease, LeaseId, Outcome};
-pub use explain::{Binding, Explanation, Status};
+pub use explain::{Binding, Closed, Explanation, Status};
 pub use forecast::{Broken, Forecast, Freshness, Overload, Standing};
 pub use hint::HintKind;
 pub use scheduler::Scheduler;

@@ -133,6 +133,15 @@ impl Pages {
         self.index.reserve(more, |slot| chance::hash(seed, ids[*slot as usize], 0));
     }
 
+    /// Makes room for one more. Grown by doubling, records would take up to 44 bytes a page too much.
+    fn grow(&mut self) {
+        if self.pages.len() == self.pages.capacity() {
+            let more = self.pages.len() / 32 + 1024;
+            self.pages.reserve_exact(more);
+            self.ids.reserve_exact(more);
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.pages.len() - self.free.len()
     }
@@ -159,6 +168,7 @@ impl Pages {
             self.pages[slot as usize] = page;
             slot
         } else {
+            self.grow();
             self.ids.push(id.0);
             self.pages.push(page);
             u32::try_from(self.pages.len() - 1).unwrap_or(u32::MAX)
@@ -190,6 +200,7 @@ impl Pages {
     pub(crate) fn append(&mut self, ids: &[u64], pages: &[Page]) {
         for (id, page) in ids.iter().zip(pages) {
             let slot = u32::try_from(self.pages.len()).unwrap_or(u32::MAX);
+            self.grow();
             self.ids.push(*id);
             self.pages.push(*page);
             if page.flags & FREE == 0 {

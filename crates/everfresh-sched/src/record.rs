@@ -24,10 +24,26 @@ pub fn events(record: &[u8]) -> Result<Vec<Event>> {
 }
 
 fn parse<'a, T: serde::Deserialize<'a>>(record: &'a [u8]) -> Result<T> {
+    parse_first(record).map(|(first, _)| first)
+}
+
+/// What is known of all. States without groups' leases were written once: none of them had limits.
+fn head_of(record: &[u8]) -> Result<State> {
+    let (mut state, rest): (State, _) = parse_first(record)?;
+    if !rest.is_empty() {
+        state.gates = postcard::from_bytes(rest).map_err(|error| unreadable(&error))?;
+    }
+    Ok(state)
+}
+
+fn unreadable(error: &postcard::Error) -> Error {
+    Error::Store(format!("cannot read a record: {error}"))
+}
+
+/// The first value of a record, and the bytes after it.
+fn parse_first<'a, T: serde::Deserialize<'a>>(record: &'a [u8]) -> Result<(T, &'a [u8])> {
     match record {
-        [VERSION, rest @ ..] => {
-            postcard::from_bytes(rest).map_err(|error| Error::Store(format!("cannot read a record: {error}")))
-        }
+        [VERSION, rest @ ..] => postcard::take_from_bytes(rest).map_err(|error| unreadable(&error)),
         [version, ..] => Err(Error::Store(format!("records must be of version {VERSION}, got {version}"))),
         [] => Err(Error::Store("a record must not be empty".to_owned())),
     }
@@ -38,6 +54,7 @@ impl State {
     pub fn write(&self, put: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let failed = |error: postcard::Error| Error::Store(error.to_string());
         let mut record = postcard::to_extend(self, vec![VERSION]).map_err(failed)?;
+        record = postcard::to_extend(&self.gates, record).map_err(failed)?;
         put(&record)?;
         for block in self.pages.blocks(BLOCK) {
             record.truncate(1);
@@ -51,7 +68,7 @@ impl State {
     pub fn read<R: AsRef<[u8]>>(records: impl IntoIterator<Item = Result<R>>) -> Result<Option<State>> {
         let mut records = records.into_iter();
         let Some(head) = records.next() else { return Ok(None) };
-        let mut state: State = parse(head?.as_ref())?;
+        let mut state = head_of(head?.as_ref())?;
         for record in records {
             let (ids, pages): (Vec<u64>, Vec<Page>) = parse(record?.as_ref())?;
             state.pages.append(&ids, &pages);
@@ -62,6 +79,10 @@ impl State {
 
     /// Makes what is not written down.
     fn derive(&mut self) {
+        self.gates.0.values_mut().for_each(|gate| gate.live = 0);
+        for live in self.leases.values() {
+            self.gates.of(self.pages.get(live.slot).group).live += 1;
+        }
         self.expiries = self.leases.iter().map(|(lease, live)| (live.until_s.to_bits(), *lease)).collect();
         self.enqueue_all();
     }

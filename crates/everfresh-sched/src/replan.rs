@@ -1,7 +1,8 @@
 //! The price, found anew over all live pages.
 
-use crate::page::Trouble;
-use crate::state::State;
+use crate::host::Gate;
+use crate::page::{Page, Trouble};
+use crate::state::{OwnPrices, State};
 use crate::terms::HostLimits;
 use crate::tick::Tick;
 use everfresh::policy::{About, Policy, Watched};
@@ -13,13 +14,13 @@ use std::collections::HashMap;
 const LEARNT_FROM: usize = 8192;
 /// Of so many pages the price is found at most: what a sample of them misses by is steered away.
 pub(crate) const PRICED: usize = 65_536;
-/// So many pages of a host show whether it might be full.
+/// So many pages of a host or a group show whether it might be full.
 const FEW: usize = 32;
 /// How closely a demand must meet what there is.
 const CLOSE: f64 = 1e-4;
-/// A full host is asked for a little more than it bears, so that none of its few visits is lost while nobody is due. Its pages
+/// A full host or group is asked for a little more than it bears, so that none of its few visits is lost while nobody is due. Its pages
 /// then wait a little, which lengthens their periods by just as much: the queue does not grow.
-const HOST_LOAD: f64 = 1.03;
+const GATE_LOAD: f64 = 1.03;
 
 impl State {
     /// Learns from all pages, finds the price at which they spend the budget, and sets anew when each is due.
@@ -31,7 +32,7 @@ impl State {
         let round = self.round(&live);
         if round > 0.0 {
             self.round_s = round / self.settings.budget_per_s;
-            self.price_hosts(&live);
+            self.price_gates(&live);
             self.price = self.price_for(&live, self.settings.budget_per_s);
         }
         self.replanned_s = now;
@@ -63,10 +64,9 @@ impl State {
         }
     }
 
-    /// The price at which these pages spend a budget per second, given the prices of their hosts.
+    /// The price at which these pages spend a budget per second, given the prices of their hosts and groups.
     fn price_for(&self, live: &[u32], budget_per_s: f64) -> f64 {
-        let host_price = |host: u32| self.hosts.get(&host).map_or(0.0, |host| host.price);
-        let sample: Vec<Asking> = strided(live, PRICED).map(|slot| self.asking(slot, host_price)).collect();
+        let sample: Vec<Asking> = strided(live, PRICED).map(|slot| self.asking(slot, self.own_prices(slot))).collect();
         let scale = live.len() as f64 / sample.len() as f64;
         let floor_s = self.floor_s();
         let demand = |price: f64| scale * sum(&sample, |page| page.cost / self.gap_s(page, price, floor_s));
@@ -74,59 +74,97 @@ impl State {
     }
 
     /// What a page's demand depends on beside the price.
-    pub(crate) fn asking(&self, slot: u32, host_price: impl Fn(u32) -> f64) -> Asking {
-        let host = self.pages.get(slot).host;
-        let wait_s = self.limits(host).week().mean_wait_s();
-        Asking { slot, cost: self.pages.rare(slot).cost, host_price: host_price(host), wait_s }
+    pub(crate) fn asking(&self, slot: u32, own: OwnPrices) -> Asking {
+        let page = self.pages.get(slot);
+        Asking { slot, cost: self.pages.rare(slot).cost, own, wait_s: self.wait_s(page.host, page.group) }
     }
 
-    /// The time between two visits at a price: the period, and the wait for an hour of its host.
+    /// The time between two visits at a price: the period, and the wait for an hour of its host and group.
     pub(crate) fn gap_s(&self, page: &Asking, price: f64, floor_s: f64) -> f64 {
-        self.period_under(page.slot, price, page.host_price, floor_s).0 + page.wait_s
+        self.period_under(page.slot, price, page.own, floor_s).0 + page.wait_s
     }
 
-    /// Gives every host whose pages ask for more than it bears a price of its own, which does not depend on that of others.
-    fn price_hosts(&mut self, live: &[u32]) {
-        let full = self.full_hosts(live, self.price, self.floor_s());
-        self.hosts.values_mut().for_each(|host| host.price = 0.0);
-        for host in full {
-            self.hosts.entry(host.id).or_default().price = host.price;
+    /// Gives every host and group whose pages ask for more than it bears a price of its own.
+    fn price_gates(&mut self, live: &[u32]) {
+        let full = self.full(live, self.price, self.floor_s());
+        for (id, host) in &mut self.hosts {
+            host.gate.price = full.hosts.get(id).map_or(0.0, |host| host.price);
+        }
+        for (id, gate) in &mut self.gates.0 {
+            gate.price = full.groups.get(&u32::from(*id)).map_or(0.0, |group| group.price);
         }
     }
 
-    /// The hosts whose pages would ask for more than they bear if the price were about this, or even a quarter of it.
-    pub(crate) fn full_hosts(&self, live: &[u32], price: f64, floor_s: f64) -> Vec<FullHost> {
+    /// The hosts and groups whose pages would ask for more than they bear if the price were about this, or even a quarter of it.
+    ///
+    /// A page pays the highest of the prices of its host, its group and all. Where hosts lie within groups or groups within hosts, that
+    /// is the optimum once the inner ones are known; so each is found given the other, twice. Where they cross it comes close.
+    pub(crate) fn full(&self, live: &[u32], price: f64, floor_s: f64) -> Full {
         let has_gap = |limits: &HostLimits| limits.gap().seconds() > 0.0;
-        let any = self.hosts.values().any(|host| host.limits.as_ref().is_some_and(has_gap));
-        if !any && !has_gap(&self.settings.limits) {
-            return Vec::new();
+        let limited = |gate: &Gate| gate.limits.as_ref().is_some_and(has_gap);
+        let any_host = has_gap(&self.settings.limits) || self.hosts.values().any(|host| limited(&host.gate));
+        let any_group = self.gates.0.values().any(limited);
+        let mut full = Full::default();
+        for _ in 0..if any_host && any_group { 2 } else { 1 } {
+            if any_host {
+                let other = |slot: u32| full.price_of_group(self.pages.get(slot).group);
+                full.hosts = self.full_gates(live, |page| page.host, |id| self.limits(id), other, (price, floor_s));
+            }
+            if any_group {
+                let other = |slot: u32| full.price_of_host(self.pages.get(slot).host);
+                let limits = |id: u32| u16::try_from(id).map_or(HostLimits::NONE, |id| self.gates.limits(id));
+                full.groups = self.full_gates(live, |page| page.group.into(), limits, other, (price, floor_s));
+            }
         }
-        // Sorted, hosts are looked up once each, and in their order.
-        let mut by_host: Vec<(u32, u32)> = live.par_iter().map(|slot| (self.pages.get(*slot).host, *slot)).collect();
-        by_host.par_sort_unstable();
-        let hosts: Vec<&[(u32, u32)]> = by_host.chunk_by(|(host, _), (other, _)| host == other).collect();
-        hosts.par_iter().filter_map(|pages| self.full_host(pages, price, floor_s)).collect()
+        full
     }
 
-    /// A host, if its pages might ask for more than it bears.
-    fn full_host(&self, pages: &[(u32, u32)], price: f64, floor_s: f64) -> Option<FullHost> {
-        let id = pages.first()?.0;
-        let limits = self.limits(id);
+    /// Those of the hosts, or of the groups, given the prices that pages have otherwise.
+    fn full_gates(
+        &self,
+        live: &[u32],
+        gate_of: impl Fn(&Page) -> u32 + Sync,
+        limits: impl Fn(u32) -> HostLimits + Sync,
+        other_price: impl Fn(u32) -> f64 + Sync,
+        (price, floor_s): (f64, f64),
+    ) -> HashMap<u32, FullGate> {
+        // Sorted, hosts are looked up once each, and in their order.
+        let mut by_gate: Vec<(u32, u32)> =
+            live.par_iter().map(|slot| (gate_of(self.pages.get(*slot)), *slot)).collect();
+        by_gate.par_sort_unstable();
+        let gates: Vec<&[(u32, u32)]> = by_gate.chunk_by(|(gate, _), (other, _)| gate == other).collect();
+        let full_gate = |pages: &&[(u32, u32)]| {
+            let id = pages.first()?.0;
+            Some((id, self.full_gate(pages, &limits(id), &other_price, (price, floor_s))?))
+        };
+        gates.par_iter().filter_map(full_gate).collect()
+    }
+
+    /// A host or a group, if its pages might ask for more than it bears.
+    fn full_gate(
+        &self,
+        pages: &[(u32, u32)],
+        limits: &HostLimits,
+        other_price: impl Fn(u32) -> f64,
+        (price, floor_s): (f64, f64),
+    ) -> Option<FullGate> {
         let bears_per_s = limits.week().open_share() / limits.gap().seconds();
-        let wait_s = limits.week().mean_wait_s();
-        let gap_s = |slot: u32, price: f64| self.period_under(slot, price, 0.0, floor_s).0 + wait_s;
+        let gap_s = |slot: u32, price: f64| {
+            let (page, own) = (self.pages.get(slot), OwnPrices { host: other_price(slot), group: 0.0 });
+            self.period_under(slot, price, own, floor_s).0 + self.wait_s(page.host, page.group)
+        };
         let demand_of = |most: usize, price: f64| {
             let step = pages.len().div_ceil(most);
             let asked: f64 = pages.iter().step_by(step).map(|(_, slot)| 1.0 / gap_s(*slot, price)).sum();
             asked * pages.len() as f64 / pages.len().div_ceil(step) as f64
         };
-        // A host that bears what is asked at a quarter of the price will hardly be full; for most that shows in a few pages.
-        let (low, bears) = (price / 4.0, HOST_LOAD * bears_per_s);
+        // One that bears what is asked at a quarter of the price will hardly be full; for most that shows in a few pages.
+        let (low, bears) = (price / 4.0, GATE_LOAD * bears_per_s);
         let may_be_full = demand_of(FEW, low) > bears / 4.0 && demand_of(PRICED, low) > bears;
         may_be_full.then(|| {
             let promised_per_s = demand_of(PRICED, HIGHEST);
             let price = meeting(bears, price, |price| demand_of(PRICED, price));
-            FullHost { id, price, promised_per_s, bears_per_s }
+            FullGate { price, promised_per_s, bears_per_s }
         })
     }
 
@@ -134,13 +172,17 @@ impl State {
     fn set_dues(&mut self, all: &[u32]) {
         let price = self.steered_price();
         // Few hosts are full, and most pages need not look for theirs.
-        let priced = self.hosts.iter().filter(|(_, host)| host.price > 0.0);
-        let full: HashMap<u32, f64> = priced.map(|(id, host)| (*id, host.price)).collect();
+        let priced = self.hosts.iter().filter(|(_, host)| host.gate.price > 0.0);
+        let full: HashMap<u32, f64> = priced.map(|(id, host)| (*id, host.gate.price)).collect();
+        let floor_s = self.floor_s();
         let due = |slot: &u32| {
             let page = self.pages.get(*slot);
             let host = if full.is_empty() { 0.0 } else { full.get(&page.host).copied().unwrap_or(0.0) };
             match self.pages.trouble(*slot) {
-                Trouble::None => self.due_after(*slot, self.period_at(*slot, price, host)),
+                Trouble::None => {
+                    let own = OwnPrices { host, group: self.gates.price(page.group) };
+                    self.due_after(*slot, self.period_under(*slot, price, own, floor_s))
+                }
                 _ => page.due,
             }
         };
@@ -158,8 +200,7 @@ impl State {
         entries.extend(self.pages.slots().filter(waits).map(|slot| Reverse((self.pages.get(slot).due, slot))));
         self.queues.reset(entries.into());
         for host in self.hosts.values_mut() {
-            host.waiting.clear();
-            host.place = crate::host::Place::Nowhere;
+            (host.lanes, host.closed) = (Vec::new(), None);
         }
     }
 }
@@ -169,19 +210,52 @@ impl State {
 pub(crate) struct Asking {
     pub(crate) slot: u32,
     pub(crate) cost: f64,
-    pub(crate) host_price: f64,
+    pub(crate) own: OwnPrices,
     pub(crate) wait_s: f64,
 }
 
-/// A host whose pages ask for more than it bears.
+/// A host or a group whose pages ask for more than it bears.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FullHost {
-    pub(crate) id: u32,
+pub(crate) struct FullGate {
     /// At which they ask for just that.
     pub(crate) price: f64,
     /// What they ask for at any price: it was promised.
     pub(crate) promised_per_s: f64,
     pub(crate) bears_per_s: f64,
+}
+
+impl FullGate {
+    /// By which factor promised periods are longer than promised, if they are.
+    pub(crate) fn late(&self) -> f64 {
+        self.promised_per_s / self.bears_per_s
+    }
+}
+
+/// The hosts and groups that are full, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Full {
+    pub(crate) hosts: HashMap<u32, FullGate>,
+    pub(crate) groups: HashMap<u32, FullGate>,
+}
+
+impl Full {
+    fn price_of_host(&self, host: u32) -> f64 {
+        self.hosts.get(&host).map_or(0.0, |host| host.price)
+    }
+
+    fn price_of_group(&self, group: u16) -> f64 {
+        self.groups.get(&group.into()).map_or(0.0, |group| group.price)
+    }
+
+    pub(crate) fn prices(&self, page: &Page) -> OwnPrices {
+        OwnPrices { host: self.price_of_host(page.host), group: self.price_of_group(page.group) }
+    }
+
+    /// By which factor a page's promised period is longer than promised, for its host or its group, if it is.
+    pub(crate) fn late(&self, page: &Page) -> f64 {
+        let gates = [self.hosts.get(&page.host), self.groups.get(&page.group.into())];
+        gates.into_iter().flatten().map(FullGate::late).fold(1.0, f64::max)
+    }
 }
 
 /// Sums are made in pieces of so many, so that they do not depend on the number of threads.

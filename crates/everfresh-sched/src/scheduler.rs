@@ -51,11 +51,12 @@ impl<S: Store> Scheduler<S> {
         self.state.apply(&event)
     }
 
-    /// Checks each, appends those that may happen all at once, applies them.
+    /// Checks each, hands those that may happen to the store all at once, applies them.
     fn record_all(
         &mut self,
         events: impl Iterator<Item = Event>,
         mut check: impl FnMut(&Event) -> Result<()>,
+        write: fn(&mut S, &[Event]) -> Result<()>,
     ) -> Result<Vec<Result<()>>> {
         let mut may = Vec::with_capacity(events.size_hint().0);
         let answers = events
@@ -66,7 +67,7 @@ impl<S: Store> Scheduler<S> {
             })
             .collect();
         if !may.is_empty() {
-            self.store.append(&may)?;
+            write(&mut self.store, &may)?;
             may.iter().try_for_each(|event| self.state.apply(event))?;
         }
         Ok(answers)
@@ -87,10 +88,11 @@ impl<S: Store> Scheduler<S> {
     pub fn add_all(&mut self, now_s: f64, pages: &[(PageId, PageTerms)]) -> Result<Vec<Result<()>>> {
         let mut seen = HashSet::with_capacity(pages.len());
         let event = |(page, terms): &(PageId, PageTerms)| Event::Added { now_s, page: *page, terms: *terms };
-        self.record_all(pages.iter().map(event), |event| match event {
+        let check = |event: &Event| match event {
             Event::Added { page, .. } if !seen.insert(*page) => Err(Error::KnownPage(*page)),
             _ => Ok(()),
-        })
+        };
+        self.record_all(pages.iter().map(event), check, S::append)
     }
 
     /// Forgets a page and all that was learnt of it; its lease, if any, is dead.
@@ -123,6 +125,21 @@ impl<S: Store> Scheduler<S> {
         self.record(Event::Blocked { now_s, host, until_s: f64::NEG_INFINITY })
     }
 
+    /// Sets what a group bears, whatever its hosts bear.
+    pub fn limit_group(&mut self, now_s: f64, group: GroupId, limits: HostLimits) -> Result<()> {
+        self.record(Event::GroupLimited { now_s, group, limits })
+    }
+
+    /// Leaves a group alone until a time.
+    pub fn block_group(&mut self, now_s: f64, group: GroupId, until_s: f64) -> Result<()> {
+        self.record(Event::GroupBlocked { now_s, group, until_s })
+    }
+
+    /// Ends a group's block.
+    pub fn unblock_group(&mut self, now_s: f64, group: GroupId) -> Result<()> {
+        self.record(Event::GroupBlocked { now_s, group, until_s: f64::NEG_INFINITY })
+    }
+
     /// Up to so many pages to visit now; leases whose time is over expire first.
     pub fn lease(&mut self, now_s: f64, limit: usize) -> Result<Vec<Lease>> {
         self.lease_some(now_s, limit, None)
@@ -143,15 +160,13 @@ impl<S: Store> Scheduler<S> {
             && let Some(slot) = self.state.choose(now, unseen_since)
         {
             let (lease, page) = (LeaseId(self.state.next_lease), self.state.pages.id(slot));
-            let event = Event::Leased { now_s, lease, page };
-            self.state.apply(&event)?;
-            events.push(event);
+            self.state.give_out(now_s, lease, slot);
+            events.push(Event::Leased { now_s, lease, page });
             let (host, start) = (HostId(self.state.pages.get(slot).host), self.state.settings.start_s);
             leases.push(Lease { id: lease, page, host, until_s: start + now + self.state.settings.lease_s });
         }
-        if !events.is_empty()
-            && let Err(error) = self.store.append(&events)
-        {
+        // Also where nothing is given out: something may be staged.
+        if let Err(error) = self.store.append(&events) {
             leases.iter().rev().for_each(|lease| self.state.withdraw(lease.id));
             return Err(error);
         }
@@ -167,13 +182,38 @@ impl<S: Store> Scheduler<S> {
     /// Takes in what many visits found, written together; whose lease is not live is said one by one.
     pub fn complete_all(&mut self, now_s: f64, visits: &[(LeaseId, Outcome)]) -> Result<Vec<Result<()>>> {
         self.expire(now_s)?;
+        self.take_in(now_s, visits, S::append)
+    }
+
+    /// Takes in what visits found, then gives out up to so many pages to visit now, written together: what a crawler does all the
+    /// time, for one wait for the disk instead of two.
+    ///
+    /// When the store refuses, nothing is given out; the visits were taken in, and are written with what it takes next.
+    pub fn exchange(
+        &mut self,
+        now_s: f64,
+        visits: &[(LeaseId, Outcome)],
+        limit: usize,
+    ) -> Result<(Vec<Result<()>>, Vec<Lease>)> {
+        self.expire(now_s)?;
+        let answers = self.take_in(now_s, visits, S::stage)?;
+        Ok((answers, self.lease(now_s, limit)?))
+    }
+
+    fn take_in(
+        &mut self,
+        now_s: f64,
+        visits: &[(LeaseId, Outcome)],
+        write: fn(&mut S, &[Event]) -> Result<()>,
+    ) -> Result<Vec<Result<()>>> {
         let mut seen = HashSet::with_capacity(visits.len());
         let event =
             |(lease, outcome): &(LeaseId, Outcome)| Event::Completed { now_s, lease: *lease, outcome: *outcome };
-        self.record_all(visits.iter().map(event), |event| match event {
+        let check = |event: &Event| match event {
             Event::Completed { lease, .. } if !seen.insert(*lease) => Err(Error::DeadLease(*lease)),
             _ => Ok(()),
-        })
+        };
+        self.record_all(visits.iter().map(event), check, write)
     }
 
     /// Ends all leases whose time is over, and says how many; their pages wait as after a failure that may be retried.
@@ -292,6 +332,6 @@ impl<S: Store> Scheduler<S> {
             let (page, kind, changed_at_s) = *hint;
             Event::Hinted { now_s, page, kind, changed_at_s }
         };
-        self.record_all(hints.iter().map(event), |_| Ok(()))
+        self.record_all(hints.iter().map(event), |_| Ok(()), S::append)
     }
 }

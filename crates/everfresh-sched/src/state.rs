@@ -4,7 +4,7 @@ use crate::choose::Queues;
 use crate::error::{Error, Result};
 use crate::event::{Event, LeaseId, Outcome};
 use crate::hint::{HintKind, Tried, Whose};
-use crate::host::Host;
+use crate::host::{Gates, Host};
 use crate::page::{Pages, Trouble};
 use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
 use crate::tick::Tick;
@@ -39,6 +39,9 @@ pub struct State {
     pub(crate) round_s: f64,
     /// How many hints were right, by whose they were.
     pub(crate) hints: BTreeMap<(Whose, HintKind), Tried>,
+    /// Written after all else: it was not there at first.
+    #[serde(skip)]
+    pub(crate) gates: Gates,
     /// Derived.
     #[serde(skip)]
     pub(crate) queues: Queues,
@@ -65,6 +68,7 @@ impl PartialEq for State {
             && self.bucket == other.bucket
             && self.policy == other.policy
             && self.hints == other.hints
+            && self.gates == other.gates
             && (self.price, self.lag_s, self.replanned_s, self.round_s)
                 == (other.price, other.lag_s, other.replanned_s, other.round_s)
     }
@@ -96,12 +100,26 @@ const PANEL: usize = 16_384;
 pub(crate) enum Why {
     Price,
     HostPrice,
+    GroupPrice,
     MinPeriod,
     MaxPeriod,
     Floor,
     Pin,
     GroupPeriod,
     Hint,
+}
+
+/// The prices at which a page's host and group are asked for no more than they bear; 0 where they aren't anyway.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OwnPrices {
+    pub(crate) host: f64,
+    pub(crate) group: f64,
+}
+
+impl OwnPrices {
+    pub(crate) const fn most(self) -> f64 {
+        self.host.max(self.group)
+    }
 }
 
 impl State {
@@ -122,6 +140,7 @@ impl State {
             replanned_s: 0.0,
             round_s: f64::INFINITY,
             hints: BTreeMap::new(),
+            gates: Gates::default(),
             queues: Queues::default(),
         }
     }
@@ -174,6 +193,11 @@ impl State {
     /// What a host bears.
     pub fn host_limits(&self, host: HostId) -> HostLimits {
         self.limits(host.0)
+    }
+
+    /// What a group bears.
+    pub fn group_limits(&self, group: GroupId) -> HostLimits {
+        self.gates.limits(group.0)
     }
 
     /// A group's rule.
@@ -238,14 +262,23 @@ impl State {
             Event::Altered { now_s, page, terms } => self.alter(now_s, page, &terms)?,
             Event::Limited { now_s, host, limits } => {
                 self.clock(now_s);
-                self.hosts.entry(host.0).or_default().limits = Some(limits);
+                self.hosts.entry(host.0).or_default().gate.limits = Some(limits);
                 self.settle(host.0);
             }
             Event::Blocked { now_s, host, until_s } => {
                 self.clock(now_s);
                 let until = (until_s - self.settings.start_s).max(0.0);
-                self.hosts.entry(host.0).or_default().blocked_until_s = until;
+                self.hosts.entry(host.0).or_default().gate.blocked_until_s = until;
                 self.settle(host.0);
+            }
+            Event::GroupLimited { now_s, group, limits } => {
+                self.clock(now_s);
+                self.limit_group(group.0, limits);
+            }
+            Event::GroupBlocked { now_s, group, until_s } => {
+                self.clock(now_s);
+                self.limit_group(group.0, self.gates.limits(group.0));
+                self.gates.of(group.0).blocked_until_s = (until_s - self.settings.start_s).max(0.0);
             }
             Event::Ruled { now_s, group, rule } => {
                 self.clock(now_s);
@@ -253,7 +286,7 @@ impl State {
                 // What pages of the group are worth, and what was promised them, is something else now.
                 self.enqueue_all();
             }
-            Event::Leased { now_s, lease, page } => self.give_out(now_s, lease, page)?,
+            Event::Leased { now_s, lease, page } => self.give_out(now_s, lease, self.slot(page)?),
             Event::Completed { now_s, lease, outcome } => self.complete(now_s, lease, outcome),
             Event::Expired { now_s, lease } => self.complete(now_s, lease, Outcome::Failed { retryable: true }),
             Event::Replanned { now_s } => self.replan(now_s),
@@ -270,7 +303,15 @@ impl State {
     }
 
     pub(crate) fn limits(&self, host: u32) -> HostLimits {
-        self.hosts.get(&host).and_then(|host| host.limits).unwrap_or(self.settings.limits)
+        self.hosts.get(&host).and_then(|host| host.gate.limits).unwrap_or(self.settings.limits)
+    }
+
+    /// Sets what a group bears. The first time its pages begin to wait in a lane of their own.
+    fn limit_group(&mut self, group: u16, limits: HostLimits) {
+        let before = self.gates.of(group).limits.replace(limits);
+        if before.is_none() {
+            self.enqueue_all();
+        }
     }
 
     pub(crate) fn rule(&self, group: u16) -> GroupRule {
@@ -313,13 +354,17 @@ impl State {
     fn alter(&mut self, now_s: f64, id: PageId, terms: &PageTerms) -> Result<()> {
         self.clock(now_s);
         let slot = self.slot(id)?;
-        let before = self.pages.get(slot).host;
+        let before = *self.pages.get(slot);
         self.hosts.entry(terms.host.0).or_default();
         self.pages.set_terms(slot, terms);
-        if !self.pages.get(slot).is_leased() {
+        if before.is_leased() {
+            // A lease goes with its page from group to group; where it is held is its host.
+            self.gates.of(before.group).leave();
+            self.gates.of(terms.group.0).live += 1;
+        } else {
             self.reschedule(slot);
         }
-        self.settle(before);
+        self.settle(before.host);
         Ok(())
     }
 
@@ -336,9 +381,9 @@ impl State {
         self.leases.iter().find(|(_, live)| live.slot == slot).map(|(lease, _)| *lease)
     }
 
-    fn give_out(&mut self, now_s: f64, lease: LeaseId, id: PageId) -> Result<()> {
+    /// Leases a page that may be leased.
+    pub(crate) fn give_out(&mut self, now_s: f64, lease: LeaseId, slot: u32) {
         let now = self.clock(now_s);
-        let slot = self.slot(id)?;
         let page = *self.pages.get(slot);
         self.note_lag(slot, now);
         self.pages.get_mut(slot).set_leased(true);
@@ -347,11 +392,9 @@ impl State {
         self.leases.insert(lease, Live { slot, host: page.host, until_s });
         self.expiries.insert((until_s.to_bits(), lease));
         self.next_lease = lease.0 + 1;
-        let host = self.hosts.entry(page.host).or_default();
-        host.live += 1;
-        host.visited_s = Some(now);
+        self.gates.of(page.group).enter(now);
+        self.hosts.entry(page.host).or_default().gate.enter(now);
         self.settle(page.host);
-        Ok(())
     }
 
     /// Takes in how late a visit comes, if it is the price that made it due.
@@ -359,9 +402,8 @@ impl State {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
         let follows = matches!(self.rule(page.group), GroupRule::Aim(_));
         let is_priced = follows && rare.trouble == Trouble::None && rare.pin_s.is_none();
-        // Who waits for a host that is full, or for its hours, does not wait for the budget.
-        let is_full = self.hosts.get(&page.host).is_some_and(|host| host.price > self.price);
-        let is_held = is_full || self.limits(page.host).week().mean_wait_s() > 0.0;
+        // Who waits for a host or a group that is full, or for its hours, does not wait for the budget.
+        let is_held = self.own_prices(slot).most() > self.price || self.wait_s(page.host, page.group) > 0.0;
         if is_priced && !is_held && page.due < Tick::LAST {
             let late = now - page.due.seconds().max(self.replanned_s);
             self.lag_s += (late - self.lag_s) / self.pages.len().max(LAG_VISITS) as f64;
@@ -379,8 +421,8 @@ impl State {
         let live = self.leases.remove(&lease)?;
         self.expiries.remove(&(live.until_s.to_bits(), lease));
         self.pages.get_mut(live.slot).set_leased(false);
-        let host = self.hosts.entry(live.host).or_default();
-        host.live = host.live.saturating_sub(1);
+        self.gates.of(self.pages.get(live.slot).group).leave();
+        self.hosts.entry(live.host).or_default().gate.leave();
         self.settle(live.host);
         Some(live.slot)
     }
@@ -526,17 +568,23 @@ impl State {
 
     /// How often a page in no trouble is visited at a price, in seconds, and why.
     pub(crate) fn period_s(&self, slot: u32, price: f64) -> (f64, Why) {
-        let host = self.hosts.get(&self.pages.get(slot).host).map_or(0.0, |host| host.price);
-        self.period_at(slot, price, host)
+        self.period_under(slot, price, self.own_prices(slot), self.floor_s())
     }
 
-    /// The same, if the host has this price.
-    pub(crate) fn period_at(&self, slot: u32, price: f64, host: f64) -> (f64, Why) {
-        self.period_under(slot, price, host, self.floor_s())
+    /// The prices of a page's host and group.
+    pub(crate) fn own_prices(&self, slot: u32) -> OwnPrices {
+        let page = self.pages.get(slot);
+        let host = self.hosts.get(&page.host).map_or(0.0, |host| host.gate.price);
+        OwnPrices { host, group: self.gates.price(page.group) }
     }
 
-    /// The same, if the floor leaves every page so much time.
-    pub(crate) fn period_under(&self, slot: u32, price: f64, host: f64, floor: f64) -> (f64, Why) {
+    /// How long one waits on average for an hour of a host and a group, in seconds.
+    pub(crate) fn wait_s(&self, host: u32, group: u16) -> f64 {
+        self.limits(host).week().mean_wait_s().max(self.gates.limits(group).week().mean_wait_s())
+    }
+
+    /// How often a page is visited at a price, if its host and its group have these and the floor leaves every page so much time.
+    pub(crate) fn period_under(&self, slot: u32, price: f64, own: OwnPrices, floor: f64) -> (f64, Why) {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
         if let Some(pin) = rare.pin_s {
             return (pin.max(LEAST_PERIOD_S), Why::Pin);
@@ -546,11 +594,12 @@ impl State {
             GroupRule::Aim(aim) => aim,
         };
         let (wanted, is_hinted) =
-            if page.weight > 0.0 { self.wanted_s(slot, aim, price.max(host)) } else { (f64::INFINITY, false) };
-        let why = match (is_hinted, host > price) {
-            (true, _) => Why::Hint,
-            (false, true) => Why::HostPrice,
-            (false, false) => Why::Price,
+            if page.weight > 0.0 { self.wanted_s(slot, aim, price.max(own.most())) } else { (f64::INFINITY, false) };
+        let why = match is_hinted {
+            true => Why::Hint,
+            false if own.most() <= price => Why::Price,
+            false if own.group > own.host => Why::GroupPrice,
+            false => Why::HostPrice,
         };
         let (most, binding) = if rare.max_s <= floor { (rare.max_s, Why::MaxPeriod) } else { (floor, Why::Floor) };
         let (period, why) = if wanted > most { (most, binding) } else { (wanted, why) };
@@ -594,7 +643,7 @@ impl State {
         let limits = self.limits(host);
         if let Some(entry) = self.hosts.get_mut(&host) {
             let times = (self.settings.start_s, self.now_s);
-            self.queues.settle(HostId(host), entry, &limits, &self.pages, times);
+            self.queues.settle(HostId(host), entry, &limits, (&self.pages, &self.gates), times);
         }
     }
 }

@@ -10,6 +10,12 @@ pub trait Store {
     /// Appends events, all or none.
     fn append(&mut self, events: &[Event]) -> Result<()>;
 
+    /// Takes events that are written before the next that are appended, and with them; until then a crash may lose them. An empty
+    /// append is enough.
+    fn stage(&mut self, events: &[Event]) -> Result<()> {
+        self.append(events)
+    }
+
     /// Keeps a state, which stands for all events so far; these may be forgotten, or moved elsewhere.
     fn keep(&mut self, snapshot: &State) -> Result<()>;
 

@@ -11,7 +11,7 @@ pub struct PageId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HostId(pub u32);
 
-/// A group of pages that are learnt together and share a rule.
+/// A group of pages that are learnt together and share a rule, and limits if it has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GroupId(pub u16);
 
@@ -119,7 +119,7 @@ fn proper(what: &'static str, period: Period) -> Result<Period> {
     Err(Error::OutOfBounds { what, bound: "positive and finite", value })
 }
 
-/// How much a host bears.
+/// How much a host bears, or a group.
 ///
 /// A number of visits per time is kept by spacing: n visits in a time w are at least w/n apart, so that no window of that
 /// length, wherever it begins, has more than n of them, and the host sees no bursts.

@@ -52,6 +52,7 @@ impl Store for Moody {
 #[derive(Clone, Debug)]
 struct Known {
     host: u32,
+    group: u16,
     cost: f64,
     min_s: f64,
     lease: Option<(LeaseId, f64)>,
@@ -68,6 +69,10 @@ struct Model {
     pages: BTreeMap<u64, Known>,
     limits: BTreeMap<u32, HostLimits>,
     blocked: BTreeMap<u32, f64>,
+    group_limits: BTreeMap<u16, HostLimits>,
+    group_blocked: BTreeMap<u16, f64>,
+    /// When each group was last visited.
+    group_visited: BTreeMap<u16, f64>,
     /// Hosts with hours.
     weekly: BTreeSet<u32>,
     /// Every lease ever: when, where, what it cost.
@@ -100,6 +105,9 @@ impl Model {
             pages: BTreeMap::new(),
             limits: BTreeMap::new(),
             blocked: BTreeMap::new(),
+            group_limits: BTreeMap::new(),
+            group_blocked: BTreeMap::new(),
+            group_visited: BTreeMap::new(),
             weekly: BTreeSet::new(),
             given: Vec::new(),
             held: BTreeMap::new(),
@@ -109,8 +117,8 @@ impl Model {
     }
 
     fn terms(&mut self) -> (PageTerms, Known) {
-        let host = self.rng.random_range(0..HOSTS);
-        let mut terms = PageTerms::new(HostId(host)).in_group(GroupId(self.rng.random_range(0..3)));
+        let (host, group) = (self.rng.random_range(0..HOSTS), self.rng.random_range(0..3));
+        let mut terms = PageTerms::new(HostId(host)).in_group(GroupId(group));
         terms = terms.with_weight(self.rng.random_range(0..4).into()).unwrap();
         let (mut cost, mut min_s) = (1.0, 0.0);
         match self.rng.random_range(0..10) {
@@ -121,8 +129,8 @@ impl Model {
         }
         terms = terms.with_cost(cost).unwrap().with_periods(seconds(min_s), Period::NEVER).unwrap();
         let seen_s = self.now_s;
-        let known = Known { host, cost, min_s, lease: None, copied: false, seen_s, visits: 0, changes: 0, gone: 0 };
-        (terms, known)
+        let (lease, copied, visits, changes, gone) = (None, false, 0, 0, 0);
+        (terms, Known { host, group, cost, min_s, lease, copied, seen_s, visits, changes, gone })
     }
 
     fn some_page(&mut self) -> u64 {
@@ -152,7 +160,8 @@ impl Model {
         match scheduler.add(self.now_s, PageId(id), terms) {
             Ok(()) if is_retired => {
                 let page = self.pages.get_mut(&id).unwrap();
-                (page.host, page.cost, page.min_s, page.gone) = (known.host, known.cost, known.min_s, 0);
+                (page.host, page.group, page.cost) = (known.host, known.group, known.cost);
+                (page.min_s, page.gone) = (known.min_s, 0);
             }
             Ok(()) => assert!(self.pages.insert(id, known).is_none(), "seed {}", self.seed),
             Err(Error::KnownPage(_)) => assert!(self.pages.contains_key(&id) && !is_retired, "seed {}", self.seed),
@@ -180,7 +189,8 @@ impl Model {
         let (terms, known) = self.terms();
         if scheduler.change(self.now_s, PageId(id), terms).is_ok() {
             let page = self.pages.get_mut(&id).unwrap();
-            (page.host, page.cost, page.min_s) = (known.host, known.cost, known.min_s);
+            (page.host, page.group) = (known.host, known.group);
+            (page.cost, page.min_s) = (known.cost, known.min_s);
         }
     }
 
@@ -223,9 +233,51 @@ impl Model {
         }
     }
 
+    fn limit_group<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
+        let group = self.rng.random_range(0..3);
+        match self.rng.random_range(0..3) {
+            0 => {
+                let gap = seconds(self.rng.random_range(0.0..20.0));
+                let limits = HostLimits::NONE.with_gap(gap).unwrap();
+                let limits = limits.with_concurrency(self.rng.random_range(1..5)).unwrap();
+                if scheduler.limit_group(self.now_s, GroupId(group), limits).is_ok() {
+                    self.group_limits.insert(group, limits);
+                }
+            }
+            1 => {
+                let until_s = self.now_s + self.rng.random_range(0.0..300.0);
+                if scheduler.block_group(self.now_s, GroupId(group), until_s).is_ok() {
+                    self.group_blocked.insert(group, until_s);
+                }
+            }
+            _ => {
+                if scheduler.unblock_group(self.now_s, GroupId(group)).is_ok() {
+                    self.group_blocked.remove(&group);
+                }
+            }
+        }
+    }
+
+    /// May a group be visited now?
+    fn check_group(&self, group: u16) {
+        let (seed, now_s) = (self.seed, self.now_s);
+        let limits = self.group_limits.get(&group).copied().unwrap_or(HostLimits::NONE);
+        let live = self.pages.values().filter(|page| page.group == group && page.lease.is_some()).count();
+        assert!(live < limits.concurrency() as usize, "seed {seed}: group {group} has {live} leases");
+        if let Some(last) = self.group_visited.get(&group) {
+            assert!(now_s - last >= limits.gap().seconds(), "seed {seed}: group {group} after {}", now_s - last);
+        }
+        assert!(self.group_blocked.get(&group).is_none_or(|until| *until <= now_s), "seed {seed}: {group} is blocked");
+    }
+
     fn lease<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
         let limit = self.rng.random_range(1..6);
-        let Ok(leases) = scheduler.lease(self.now_s, limit) else { return };
+        let leased = if self.rng.random() {
+            scheduler.lease(self.now_s, limit)
+        } else {
+            scheduler.exchange(self.now_s, &[], limit).map(|(_, leases)| leases)
+        };
+        let Ok(leases) = leased else { return };
         self.expire();
         assert!(leases.len() <= limit);
         for lease in leases {
@@ -236,9 +288,11 @@ impl Model {
             let since = now_s - page.seen_s;
             assert!(!page.copied || since >= page.min_s - 0.25, "seed {seed}: {since} < {}", page.min_s);
             assert_eq!(lease.host.0, page.host);
-            page.lease = Some((lease.id, lease.until_s));
-            let (host, cost) = (page.host, page.cost);
+            let (host, group, cost) = (page.host, page.group, page.cost);
             self.check_host(host);
+            self.check_group(group);
+            self.pages.get_mut(&lease.page.0).unwrap().lease = Some((lease.id, lease.until_s));
+            self.group_visited.insert(group, now_s);
             self.given.push((now_s, host, cost));
             self.held.insert(lease.id, (host, lease.until_s));
         }
@@ -347,7 +401,8 @@ impl Model {
             0..12 => self.add(scheduler),
             12..15 => self.remove(scheduler),
             15..20 => self.change(scheduler),
-            20..26 => self.limit(scheduler),
+            20..24 => self.limit(scheduler),
+            24..26 => self.limit_group(scheduler),
             26..60 => self.lease(scheduler),
             60..90 => self.complete(scheduler),
             90..92 => _ = scheduler.replan(self.now_s),

@@ -49,6 +49,9 @@ fn scheduler() -> (Scheduler<Memory>, Vec<Event>) {
     scheduler.hint(at(50.0), PageId(0), HintKind::Feed, at(49.5)).unwrap();
     scheduler.block(at(50.0), HostId(0), at(60.0)).unwrap();
     scheduler.remove(at(51.0), PageId(3)).unwrap();
+    // Younger than the fixture.
+    scheduler.limit_group(at(52.0), GroupId(7), limits).unwrap();
+    scheduler.block_group(at(52.0), GroupId(8), at(60.0)).unwrap();
     let events = scheduler.store().events().to_vec();
     (scheduler, events)
 }
@@ -101,6 +104,7 @@ fn records_of_version_1_are_readable() {
         assert_eq!((stored.terms(page), stored.seen_s(page)), (folded.terms(page), folded.seen_s(page)));
     }
     assert_eq!(stored.live().collect::<Vec<_>>(), folded.live().collect::<Vec<_>>());
+    assert_eq!(stored.group_limits(GroupId(7)), HostLimits::NONE);
 }
 
 #[test]

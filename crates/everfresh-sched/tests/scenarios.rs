@@ -4,8 +4,8 @@
 
 use everfresh::{Period, Unit};
 use everfresh_sched::{
-    Binding, Error, GroupId, GroupRule, HostId, HostLimits, Lease, Memory, Outcome, PageId, PageTerms, Scheduler,
-    Settings, Week,
+    Binding, Closed, Error, GroupId, GroupRule, HostId, HostLimits, Lease, Memory, Outcome, PageId, PageTerms,
+    Scheduler, Settings, Week,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -162,7 +162,6 @@ fn explanations_name_what_binds() {
     }
     scheduler.limit(0.0, HostId(0), limits).unwrap();
     scheduler.block(0.0, HostId(1), 5000.0).unwrap();
-    let binding = |scheduler: &Scheduler<Memory>, now, id| scheduler.explain(now, PageId(id)).unwrap().binding;
     assert_eq!(binding(&scheduler, 0.0, 0), Binding::Pin);
     let leases = scheduler.lease(1000.0, 10).unwrap();
     assert_eq!(leases.len(), 1);
@@ -171,10 +170,10 @@ fn explanations_name_what_binds() {
         binding(&scheduler, 1000.0, leased),
         Binding::Leased { lease: leases[0].id, until_s: leases[0].until_s }
     );
-    assert_eq!(binding(&scheduler, 1000.0, other), Binding::HostConcurrency);
+    assert_eq!(binding(&scheduler, 1000.0, other), Binding::Host(Closed::Concurrency));
     scheduler.complete(1001.0, leases[0].id, Outcome::Unchanged).unwrap();
-    assert_eq!(binding(&scheduler, 1001.0, other), Binding::HostGap { until_s: 1010.0 });
-    assert_eq!(binding(&scheduler, 1001.0, 4), Binding::Blocked { until_s: 5000.0 });
+    assert_eq!(binding(&scheduler, 1001.0, other), Binding::Host(Closed::Gap { until_s: 1010.0 }));
+    assert_eq!(binding(&scheduler, 1001.0, 4), Binding::Host(Closed::Blocked { until_s: 5000.0 }));
     assert_eq!(scheduler.next_wakeup(1001.0), Some(1010.0));
     scheduler.unblock(1001.0, HostId(1)).unwrap();
     assert_eq!(scheduler.lease(1001.0, 10).unwrap().len(), 2);
@@ -307,7 +306,7 @@ fn hosts_are_visited_in_their_hours_and_get_what_they_bear_there() {
     let noon_s = start_s + 40.5 * DAY;
     let waiting = (0..1000).filter(|id| {
         let binding = scheduler.explain(noon_s, PageId(*id)).unwrap().binding;
-        matches!(binding, Binding::HostClosed { until_s } if until_s == start_s + 41.0 * DAY - 7200.0)
+        matches!(binding, Binding::Host(Closed::Hours { until_s }) if until_s == start_s + 41.0 * DAY - 7200.0)
     });
     assert!(waiting.count() > 0);
 }
@@ -457,4 +456,88 @@ fn forecasts_name_the_hosts_that_cannot_keep_promises() {
     assert_eq!((standing.groups.len(), standing.hosts.len(), standing.sample), (1, 1, 300));
     assert_eq!(standing.hosts[0].0, HostId(7));
     assert!(standing.hosts[0].1.freshness < standing.all.freshness, "{standing:?}");
+}
+
+/// What holds a page back.
+fn binding(scheduler: &Scheduler<Memory>, now_s: f64, page: u64) -> Binding {
+    scheduler.explain(now_s, PageId(page)).unwrap().binding
+}
+
+/// Visits of a day to 60 pages on 60 hosts, a third of them in group 1, by group; and the most that group 1 had at once.
+fn visits_of_a_day(limits: HostLimits, budget_per_day: f64) -> (Scheduler<Memory>, [usize; 2], usize) {
+    let settings = Settings::new(budget_per_day, Unit::Day).unwrap().with_burst(5.0).unwrap();
+    let mut scheduler = Scheduler::open(settings, Memory::new(), 0.0).unwrap();
+    scheduler.limit_group(0.0, GroupId(1), limits).unwrap();
+    for id in 0..60u32 {
+        let terms = PageTerms::new(HostId(id)).in_group(GroupId(u16::from(id % 3 == 0)));
+        scheduler.add(0.0, PageId(id.into()), terms).unwrap();
+    }
+    let (mut visits, mut live, mut most, mut last) = ([0; 2], Vec::new(), 0, f64::NEG_INFINITY);
+    for minute in 0..3 * 1440u32 {
+        let now_s = f64::from(minute) * 60.0;
+        if minute % 60 == 0 {
+            scheduler.replan(now_s).unwrap();
+        }
+        for lease in scheduler.lease(now_s, 100).unwrap() {
+            let group = usize::from(lease.page.0.is_multiple_of(3));
+            if group == 1 {
+                assert!(now_s - last >= limits.gap().seconds(), "after {} s", now_s - last);
+                assert_eq!(limits.week().wait_s(now_s), 0.0);
+                last = now_s;
+            }
+            visits[group] += usize::from(minute >= 2 * 1440);
+            live.push((now_s + 150.0, lease.id, group));
+        }
+        most = most.max(live.iter().filter(|(_, _, group)| *group == 1).count());
+        live.retain(|(until_s, lease, _)| {
+            let goes_on = *until_s > now_s;
+            if !goes_on {
+                let outcome = Outcome::Changed { divergence: 1.0, last_change: None };
+                scheduler.complete(now_s, *lease, outcome).unwrap();
+            }
+            goes_on
+        });
+    }
+    (scheduler, visits, most)
+}
+
+#[test]
+fn a_group_bears_what_it_bears_on_whatever_hosts_and_others_have_the_rest() {
+    let gap = HostLimits::NONE.with_visits(2, Period::of(1.0, Unit::Hour).unwrap()).unwrap();
+    let (mut scheduler, [others, limited], most) = visits_of_a_day(gap, 600.0);
+    // Its twenty pages would have a third of 600 visits and get 48; what is left goes to the others.
+    assert!((45..=48).contains(&limited) && most <= 1, "{limited} {most}");
+    assert!(others + limited > 580, "{others} {limited}");
+    let now_s = 3.0 * DAY;
+    let forecast = scheduler.forecast(1.0).unwrap();
+    assert_eq!((forecast.full_hosts, forecast.full_groups), (0, 1));
+    assert_eq!((0..20).filter(|id| binding(&scheduler, now_s, 3 * id) == Binding::GroupPrice).count(), 20);
+    assert_eq!(binding(&scheduler, now_s, 1), Binding::Price);
+    let later_s = now_s + 7200.0;
+    let leased = scheduler.lease(later_s, 100).unwrap();
+    assert_eq!(leased.iter().filter(|lease| lease.page.0.is_multiple_of(3)).count(), 1);
+    let waits = Binding::Group(Closed::Gap { until_s: later_s + 1800.0 });
+    assert!((0..20).any(|id| binding(&scheduler, later_s, 3 * id) == waits));
+}
+
+#[test]
+fn groups_have_leases_hours_and_blocks_of_their_own() {
+    let (_, [others, limited], most) = visits_of_a_day(HostLimits::NONE.with_concurrency(2).unwrap(), 3000.0);
+    assert!(most == 2 && limited > 100 && others > 1500, "{most} {limited} {others}");
+    let nights = HostLimits::NONE.with_week(Week::of(|_, hour| hour < 6).unwrap());
+    let (mut scheduler, [others, limited], _) = visits_of_a_day(nights, 600.0);
+    assert!((20..200).contains(&limited) && others > 300, "{limited} {others}");
+    let now_s = 3.0 * DAY + 3600.0;
+    scheduler.block_group(now_s, GroupId(0), now_s + 7200.0).unwrap();
+    let leased = scheduler.lease(now_s, 100).unwrap();
+    assert!(!leased.is_empty() && leased.iter().all(|lease| lease.page.0.is_multiple_of(3)), "{leased:?}");
+    let wakeup = scheduler.next_wakeup(now_s + 1.0).unwrap();
+    assert!(wakeup <= now_s + 7200.0);
+    let reopened = Scheduler::open(*scheduler.state().settings(), scheduler.store().clone(), now_s).unwrap();
+    assert!(reopened.state() == scheduler.state());
+    let later_s = now_s + 1800.0;
+    scheduler.unblock_group(later_s, GroupId(0)).unwrap();
+    scheduler.block_group(later_s, GroupId(1), later_s + 7200.0).unwrap();
+    let leased = scheduler.lease(later_s, 100).unwrap();
+    assert!(!leased.is_empty() && leased.iter().all(|lease| !lease.page.0.is_multiple_of(3)), "{leased:?}");
 }

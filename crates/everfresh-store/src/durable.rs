@@ -32,9 +32,10 @@ pub struct Durable {
     _holder: Holder,
 }
 
-/// Names and notes that are not written yet.
+/// What is not written yet: names, notes, and events that wait for the next.
 #[derive(Default)]
 struct Staged {
+    events: Vec<Event>,
     pages: HashMap<PageId, String>,
     notes: HashMap<PageId, Vec<u8>>,
     hosts: Vec<(HostId, String)>,
@@ -43,7 +44,7 @@ struct Staged {
 
 impl Staged {
     fn len(&self) -> usize {
-        self.pages.len() + self.notes.len() + self.hosts.len() + self.groups.len()
+        self.events.len() + self.pages.len() + self.notes.len() + self.hosts.len() + self.groups.len()
     }
 }
 
@@ -197,7 +198,7 @@ impl Durable {
         self.staged.groups.push((group, name.to_owned()));
     }
 
-    /// Writes names and notes now.
+    /// Writes what is staged now.
     pub fn flush(&mut self) -> Result<()> {
         self.append(&[])
     }
@@ -231,7 +232,7 @@ impl Durable {
         self.settle()
     }
 
-    /// Writes names and notes, if there are many.
+    /// Writes what is staged, if it is much.
     pub(crate) fn flush_some(&mut self) -> Result<()> {
         if self.staged.len() < 10_000 { Ok(()) } else { self.flush() }
     }
@@ -239,14 +240,16 @@ impl Durable {
     fn write(&mut self, events: &[Event]) -> Result<()> {
         let (staged, next) = (std::mem::take(&mut self.staged), self.next);
         let done = self.engine().and_then(|(engine, log)| commit(engine, log, &staged, next, events));
-        if done.is_err() {
-            self.staged = staged;
-            self.open = None;
+        if done.is_ok() {
+            self.next += (staged.events.len() + events.len()) as u64;
+        } else {
+            (self.staged, self.open) = (staged, None);
         }
         done
     }
 }
 
+/// Writes what is staged and events after it, all or nothing.
 fn commit(engine: &Engine, log: &Keyspace, staged: &Staged, next: u64, events: &[Event]) -> Result<()> {
     let mut batch = engine.db.batch().durability(Some(PersistMode::SyncAll));
     for (page, address) in &staged.pages {
@@ -261,8 +264,9 @@ fn commit(engine: &Engine, log: &Keyspace, staged: &Staged, next: u64, events: &
     for (group, name) in &staged.groups {
         batch.insert(&engine.groups, u32::from(group.0).to_be_bytes(), name.as_bytes());
     }
-    if !events.is_empty() {
-        batch.insert(log, next.to_be_bytes(), record::of_events(events)?);
+    let all = [staged.events.as_slice(), events].concat();
+    if !all.is_empty() {
+        batch.insert(log, next.to_be_bytes(), record::of_events(&all)?);
     }
     batch.commit().map_err(|error| failed("events")(&error))
 }
@@ -284,8 +288,11 @@ impl Store for Durable {
         if events.is_empty() && self.staged.len() == 0 {
             return Ok(());
         }
-        self.write(events)?;
-        self.next += events.len() as u64;
+        self.write(events)
+    }
+
+    fn stage(&mut self, events: &[Event]) -> Result<()> {
+        self.staged.events.extend_from_slice(events);
         Ok(())
     }
 

@@ -245,6 +245,8 @@ impl About {
             }
             Event::Limited { now_s, host, .. } => About { host: Some(host), ..about("limit", now_s) },
             Event::Blocked { now_s, host, .. } => About { host: Some(host), ..about("block", now_s) },
+            Event::GroupLimited { now_s, group, .. } => About { group: Some(group), ..about("limit", now_s) },
+            Event::GroupBlocked { now_s, group, .. } => About { group: Some(group), ..about("block", now_s) },
             Event::Ruled { now_s, group, .. } => About { group: Some(group), ..about("rule", now_s) },
             Event::Hinted { now_s, .. } => about("hint", now_s),
             Event::Removed { now_s, .. } => about("remove", now_s),

@@ -104,7 +104,11 @@ fn name(store: &mut Durable, read: &Read) -> Result<()> {
             }
         }
         (Event::Limited { host, .. } | Event::Blocked { host, .. }, Some(name), _) => store.name_host(*host, name),
-        (Event::Ruled { group, .. }, _, Some(name)) => store.name_group(*group, name),
+        (
+            Event::Ruled { group, .. } | Event::GroupLimited { group, .. } | Event::GroupBlocked { group, .. },
+            _,
+            Some(name),
+        ) => store.name_group(*group, name),
         _ => {}
     }
     store.flush_some()

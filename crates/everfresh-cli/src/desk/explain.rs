@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use everfresh::{Period, Unit};
-use everfresh_sched::{Binding, Explanation};
+use everfresh_sched::{Binding, Closed, Explanation};
 use serde::Serialize;
 
 use super::args::ExplainArgs;
@@ -100,6 +100,7 @@ pub(crate) fn reason(binding: Binding) -> String {
     match binding {
         Binding::Price => "the price: until then a visit is not worth it".to_owned(),
         Binding::HostPrice => "its host, which bears no more and has a higher price".to_owned(),
+        Binding::GroupPrice => "its group, which bears no more and has a higher price".to_owned(),
         Binding::MinPeriod => "its minimum period".to_owned(),
         Binding::MaxPeriod => "its maximum period".to_owned(),
         Binding::Floor => "the floor: every page is visited so often".to_owned(),
@@ -110,10 +111,17 @@ pub(crate) fn reason(binding: Binding) -> String {
         Binding::Hint => "a hint that it changes or has changed".to_owned(),
         Binding::Retired => "it was gone for good: `everfresh add` takes it back".to_owned(),
         Binding::Leased { until_s, .. } => format!("it is being visited, until {} at the latest", moment(until_s)),
-        Binding::Blocked { until_s } => format!("its host asked to be left alone until {}", moment(until_s)),
-        Binding::HostGap { until_s } => format!("its host's gap, until {}", moment(until_s)),
-        Binding::HostClosed { until_s } => format!("its host's hours: it opens at {}", moment(until_s)),
-        Binding::HostConcurrency => "its host, where as many visits are going on as it bears".to_owned(),
+        Binding::Host(closed) => held("host", closed),
+        Binding::Group(closed) => held("group", closed),
         Binding::Budget => "the budget: it is due".to_owned(),
+    }
+}
+
+fn held(what: &str, closed: Closed) -> String {
+    match closed {
+        Closed::Blocked { until_s } => format!("its {what} is to be left alone until {}", moment(until_s)),
+        Closed::Concurrency => format!("its {what}, where as many visits are going on as it bears"),
+        Closed::Gap { until_s } => format!("its {what}'s gap, until {}", moment(until_s)),
+        Closed::Hours { until_s } => format!("its {what}'s hours: it opens at {}", moment(until_s)),
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use everfresh::{Period, Unit};
-use everfresh_sched::{Broken, Forecast, Freshness, HostId};
+use everfresh_sched::{Broken, Forecast, Freshness};
 use serde::Serialize;
 
 use super::args::{ForecastArgs, StatusArgs};
@@ -105,9 +105,11 @@ pub(crate) fn forecast(args: &ForecastArgs) -> Result<()> {
     let desk = Desk::open(&args.store)?;
     let all: Vec<Forecast> =
         FACTORS.iter().map(|factor| desk.scheduler.forecast(*factor).map_err(failure)).collect::<Result<_>>()?;
-    let host = |broken: &Broken| {
-        let name = |host: HostId| desk.scheduler.store().names().host(host).unwrap_or("?").to_owned();
-        broken.host.map_or_else(|| "the budget".to_owned(), name)
+    let names = desk.scheduler.store().names();
+    let who = |broken: &Broken| match (broken.host, broken.group) {
+        (Some(host), _) => names.host(host).unwrap_or("?").to_owned(),
+        (None, Some(group)) => format!("group {}", names.group(group).unwrap_or("?")),
+        (None, None) => "the budget".to_owned(),
     };
     let broken = &all[1].broken;
     if args.json {
@@ -115,13 +117,13 @@ pub(crate) fn forecast(args: &ForecastArgs) -> Result<()> {
             "budget_factor": factor, "budget_per_day": one.budget_per_s * Unit::Day.seconds(),
             "spending_per_day": one.spending_per_s * Unit::Day.seconds(), "price_days": one.price / Unit::Day.seconds(),
             "freshness": one.all.freshness, "age_days": output::finite(one.all.age_s / Unit::Day.seconds()),
-            "full_hosts": one.full_hosts,
+            "full_hosts": one.full_hosts, "full_groups": one.full_groups,
         })).collect();
         let broken: Vec<_> = broken
             .iter()
             .map(|one| {
                 serde_json::json!({
-                    "by": host(one), "promised_per_day": one.promised_per_s * Unit::Day.seconds(),
+                    "by": who(one), "promised_per_day": one.promised_per_s * Unit::Day.seconds(),
                     "available_per_day": one.available_per_s * Unit::Day.seconds(),
                 })
             })
@@ -148,7 +150,7 @@ pub(crate) fn forecast(args: &ForecastArgs) -> Result<()> {
         text.push_str(&format!(
             "promises that cannot be kept: {} visits a day, and {} has {}: periods will be {} times as long\n",
             per_day(one.promised_per_s),
-            host(one),
+            who(one),
             per_day(one.available_per_s),
             output::number(one.late()),
         ));

@@ -23,7 +23,7 @@ const fn key(table: &'static str, name: &'static str, kind: &'static str, meanin
 }
 
 /// Every key there is. `everfresh reference` prints it.
-pub(crate) const KEYS: [Key; 37] = [
+pub(crate) const KEYS: [Key; 42] = [
     key("", "budget", "\"500/day\"", "what may be spent: visits (or cost) per time; needed, here or as --budget"),
     key("", "data", "path", "the directory for everything that is kept; everfresh-data beside this file unless set"),
     key("", "objective", "word", "what to keep: freshness (the default), age, harmonic or content"),
@@ -64,6 +64,11 @@ pub(crate) const KEYS: [Key; 37] = [
     key("hosts.NAME", "zone", "text", "the time zone of the hours, such as Europe/Berlin; UTC unless set"),
     key("groups.NAME", "objective", "word", "what to keep for the pages of a group"),
     key("groups.NAME", "period", "time", "visit its pages every so often, whatever is known of them"),
+    key("groups.NAME", "gap", "time", "between the starts of two visits to its pages, on whatever hosts"),
+    key("groups.NAME", "visits", "\"100/hour\"", "visits to its pages in a time, at most"),
+    key("groups.NAME", "concurrency", "number", "visits to its pages at a time, at most"),
+    key("groups.NAME", "hours", "\"mon-fri 22-6\"", "when visits to its pages may begin, as for hosts"),
+    key("groups.NAME", "zone", "text", "the time zone of the hours; UTC unless set"),
     key(
         "sources",
         "address",
@@ -168,6 +173,11 @@ pub(crate) struct Limits {
 pub(crate) struct Group {
     pub objective: Option<String>,
     pub period: Option<String>,
+    pub gap: Option<String>,
+    pub visits: Option<String>,
+    pub concurrency: Option<u32>,
+    pub hours: Option<String>,
+    pub zone: Option<String>,
 }
 
 /// Pages.
@@ -216,7 +226,7 @@ impl Config {
             limits.limits(HostLimits::NONE).with_context(|| format!("hosts.{name}"))?;
         }
         for (name, group) in &self.groups {
-            group.rule().with_context(|| format!("groups.{name}"))?;
+            group.rule().and_then(|_| group.limits()).with_context(|| format!("groups.{name}"))?;
         }
         for (number, source) in (1..).zip(&self.sources) {
             source.check().with_context(|| format!("source {number}"))?;
@@ -346,6 +356,13 @@ impl Group {
             (None, None) => Ok(None),
         }
     }
+
+    /// What the group bears, whatever its hosts bear.
+    pub(crate) fn limits(&self) -> Result<HostLimits> {
+        let Group { gap, visits, concurrency, hours, zone, .. } = self;
+        let (gap, visits, hours, zone) = (gap.clone(), visits.clone(), hours.clone(), zone.clone());
+        Limits { gap, visits, concurrency: *concurrency, hours, zone }.limits(HostLimits::NONE)
+    }
 }
 
 impl Source {
@@ -404,6 +421,9 @@ mod tests {
             zone = "Europe/Berlin"
             [groups.news]
             objective = "content"
+            [groups.careful]
+            visits = "6/hour"
+            hours = "22-6"
             [groups.fixed]
             period = "1h"
             [[sources]]

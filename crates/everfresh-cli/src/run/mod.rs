@@ -211,10 +211,13 @@ impl Setup {
             }
         }
         for (name, group) in &self.config.groups {
-            let Some(rule) = group.rule()? else { continue };
+            let (rule, limits) = (group.rule()?, group.limits()?);
             let group = desk.scheduler.store_mut().group(name).map_err(failure)?;
-            if desk.scheduler.state().group_rule(group) != rule {
+            if let Some(rule) = rule.filter(|rule| desk.scheduler.state().group_rule(group) != *rule) {
                 desk.scheduler.rule(desk.now_s, group, rule).map_err(failure)?;
+            }
+            if desk.scheduler.state().group_limits(group) != limits {
+                desk.scheduler.limit_group(desk.now_s, group, limits).map_err(failure)?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! A scheduler's work, the same every time: step by step, on any store.
 
 use everfresh::Unit;
-use everfresh_sched::{HostId, HostLimits, Outcome, PageId, PageTerms, Result, Scheduler, Settings, Store};
+use everfresh_sched::{GroupId, HostId, HostLimits, Outcome, PageId, PageTerms, Result, Scheduler, Settings, Store};
 
 pub(crate) fn settings() -> Settings {
     Settings::new(5.0, Unit::Second).unwrap().with_seed(7)
@@ -21,11 +21,16 @@ pub(crate) fn step<S: Store>(scheduler: &mut Scheduler<S>, step: u64) -> Result<
         3 if step % 50 == 3 => scheduler.replan(now_s),
         4 if step % 30 == 4 => scheduler.block(now_s, HostId((step % 7) as u32), now_s + 20.0),
         5 if step % 200 == 5 => scheduler.limit(now_s, HostId(3), HostLimits::NONE.with_concurrency(2)?),
+        5 if step % 200 == 15 => scheduler.limit_group(now_s, GroupId(0), HostLimits::NONE.with_concurrency(500)?),
         _ => {
             let leases = scheduler.lease(now_s, 5)?;
             let kept = leases.iter().filter(|lease| lease.id.0 % 17 != 0);
             let outcomes: Vec<_> = kept.map(|lease| (lease.id, outcome(lease.id.0))).collect();
-            scheduler.complete_all(now_s + 0.1, &outcomes).map(|_| ())
+            if step.is_multiple_of(2) {
+                return scheduler.complete_all(now_s + 0.1, &outcomes).map(|_| ());
+            }
+            let (_, leases) = scheduler.exchange(now_s + 0.1, &outcomes, 1)?;
+            leases.iter().try_for_each(|lease| scheduler.complete(now_s + 0.2, lease.id, outcome(lease.id.0)))
         }
     }
 }

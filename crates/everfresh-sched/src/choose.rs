@@ -4,6 +4,7 @@
 //! out when a page changes its mind; they count only while the page is due just then, and are dropped when met. All this is
 //! derived from pages and hosts, and what is chosen does not depend on when it was derived.
 
+use crate::calendar::Calendar;
 use crate::host::{DueHeap, Gate, Gates, Host, LaneId};
 use crate::page::{Page, Pages, Trouble};
 use crate::rank::Rank;
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queues {
-    calendar: DueHeap,
+    calendar: Calendar,
     /// When pages that wait with their hosts rise to the next level.
     rises: DueHeap,
     /// Hosts that may be visited, lane by lane, by the rank of their first page there.
@@ -68,14 +69,14 @@ impl Queues {
         self.closed.extend(host.closed.map(|bits| (bits, id)));
     }
 
-    /// Starts anew with a calendar.
-    pub(crate) fn reset(&mut self, calendar: DueHeap) {
-        *self = Queues { calendar, ..Queues::default() };
+    /// Starts anew with who is due when.
+    pub(crate) fn reset(&mut self, entries: Vec<(Tick, u32)>) {
+        *self = Queues { calendar: Calendar::of(entries), ..Queues::default() };
     }
 
     /// Makes room for so many more pages.
     pub(crate) fn reserve(&mut self, more: usize) {
-        self.calendar.reserve_exact(more);
+        self.calendar.reserve(more);
     }
 
     /// The first host that is open in each lane.
@@ -84,7 +85,7 @@ impl Queues {
     }
 
     pub(crate) fn resident_bytes(&self) -> usize {
-        self.calendar.capacity() * size_of::<Reverse<(Tick, u32)>>()
+        self.calendar.resident_bytes()
     }
 }
 
@@ -99,22 +100,17 @@ impl State {
         let slack = self.pages.len() / 32 + 256;
         if self.queues.calendar.len() >= self.pages.len() + slack {
             let pages = &self.pages;
-            self.queues.calendar.retain(|Reverse((due, slot))| counts(pages, *due, *slot));
+            self.queues.calendar.retain(|(due, slot)| counts(pages, due, slot));
         }
-        // Grown by doubling, it would take up to eight bytes a page too much.
-        if self.queues.calendar.len() == self.queues.calendar.capacity() {
-            self.queues.calendar.reserve_exact(slack);
-        }
-        self.queues.calendar.push(Reverse((self.pages.get(slot).due, slot)));
+        self.queues.calendar.push((self.pages.get(slot).due, slot));
     }
 
     /// Brings the queues up to a time: pages that are due go to their hosts, hosts whose time has come open.
     fn drain(&mut self, now: f64) {
         let tick = Tick::floor(now);
-        while let Some(&Reverse((due, slot))) = self.queues.calendar.peek() {
-            if due > tick {
-                break;
-            }
+        while let Some((due, slot)) = self.queues.calendar.first()
+            && due <= tick
+        {
             self.queues.calendar.pop();
             if counts(&self.pages, due, slot) {
                 self.let_wait(slot, due);
@@ -210,13 +206,13 @@ impl State {
         let (mut seen, mut found) = (Vec::new(), None);
         let most = if unseen_since.is_some() { usize::MAX } else { LOOKAHEAD };
         while found.is_none() && seen.len() < most {
-            let Some(Reverse((due, slot))) = self.queues.calendar.pop() else { break };
+            let Some((due, slot)) = self.queues.calendar.pop() else { break };
             if counts(&self.pages, due, slot) {
-                seen.push(Reverse((due, slot)));
+                seen.push((due, slot));
                 found = self.may_come_early(slot, now, unseen_since).then_some(slot);
             }
         }
-        self.queues.calendar.extend(seen);
+        seen.into_iter().for_each(|entry| self.queues.calendar.push(entry));
         found
     }
 
@@ -246,7 +242,7 @@ impl State {
             None => self.first_early(now, None).map(|_| self.bucket.full_at()),
         };
         let opens = self.queues.closed.first().map(|(bits, _)| f64::from_bits(*bits));
-        let due = self.queues.calendar.peek().map(|Reverse((due, _))| due.seconds());
+        let due = self.queues.calendar.first().map(|(due, _)| due.seconds());
         let expires = self.expiries.first().map(|(bits, _)| f64::from_bits(*bits));
         let soonest = [next, opens, self.group_opens(now), due, expires].into_iter().flatten().min_by(f64::total_cmp);
         soonest.map(|soonest| soonest.max(now))

@@ -46,6 +46,7 @@
 //! ```
 
 mod bucket;
+mod calendar;
 mod chance;
 pub mod checks;
 mod choose;

@@ -7,7 +7,6 @@ use crate::terms::HostLimits;
 use crate::tick::Tick;
 use everfresh::policy::{About, Policy, Watched};
 use rayon::prelude::*;
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// From so many pages priors and habits are learnt at most.
@@ -197,8 +196,8 @@ impl State {
     pub(crate) fn enqueue_all(&mut self) {
         let waits = |slot: &u32| !self.pages.get(*slot).is_leased() && self.pages.get(*slot).due < Tick::LAST;
         let mut entries = Vec::with_capacity(self.pages.len());
-        entries.extend(self.pages.slots().filter(waits).map(|slot| Reverse((self.pages.get(slot).due, slot))));
-        self.queues.reset(entries.into());
+        entries.extend(self.pages.slots().filter(waits).map(|slot| (self.pages.get(slot).due, slot)));
+        self.queues.reset(entries);
         for host in self.hosts.values_mut() {
             (host.lanes, host.closed) = (Vec::new(), None);
         }

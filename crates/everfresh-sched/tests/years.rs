@@ -1,5 +1,5 @@
-//! Years of virtual time with everything that goes wrong: crashes, clocks that jump, a store that refuses for a while, workers that are
-//! lost. `EVERFRESH_YEARS` sets how many years each seed lives; seeds are printed with what they find.
+//! Years of virtual time with everything that goes wrong: crashes, clocks that jump, a store that refuses for a while or takes longer than
+//! a lease lasts, workers that are lost. `EVERFRESH_YEARS` sets how many years each seed lives; seeds are printed with what they find.
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
@@ -90,6 +90,7 @@ struct World {
     trail: Vec<(u64, u64, u64)>,
     crashes: u32,
     refusals: u32,
+    slow: u32,
     longest_wait_s: f64,
 }
 
@@ -145,6 +146,7 @@ impl World {
             trail: Vec::new(),
             crashes: 0,
             refusals: 0,
+            slow: 0,
             longest_wait_s: 0.0,
         }
     }
@@ -157,6 +159,19 @@ impl World {
             2 => -20.0 * DAY,
             _ => 600.0 * self.rng.random::<f64>(),
         };
+        self.advance(step_s);
+    }
+
+    /// The store takes its time, now and then more than a lease has: whoever waits for it hears of it that much later.
+    fn wait_for_store(&mut self) {
+        if self.rng.random_range(0..30) == 0 {
+            let wait_s = 900.0 * self.rng.random::<f64>();
+            self.advance(wait_s);
+            self.slow += 1;
+        }
+    }
+
+    fn advance(&mut self, step_s: f64) {
         self.now_s += step_s;
         // A clock that went wrong by weeks is set right again.
         if self.latest_s - self.now_s > 10.0 * DAY {
@@ -262,7 +277,9 @@ impl World {
             _ = self.scheduler.hint(now_s, page, HintKind::Sitemap, now_s - 3600.0 * self.rng.random::<f64>());
         }
         self.lease();
+        self.wait_for_store();
         self.complete();
+        self.wait_for_store();
         if number.is_multiple_of(288) {
             _ = self.scheduler.replan(self.now_s);
             _ = self.scheduler.compact();
@@ -315,12 +332,13 @@ fn years_of_mishaps_break_no_promise() {
         let (world, bytes) = live(seed, years);
         let visits = world.trail.len() as f64 / years / 365.0;
         println!(
-            "seed {seed}: {years} years, {visits:.1} visits a day, {} crashes, {} refusals, longest wait {:.2} days",
+            "seed {seed}: {years} years, {visits:.1} visits a day, {} crashes, {} refusals, {} waits for the store, longest wait {:.2} days",
             world.crashes,
             world.refusals,
+            world.slow,
             world.longest_wait_s / DAY
         );
-        assert!(world.crashes > 10 && world.refusals > 10, "seed {seed}");
+        assert!(world.crashes > 10 && world.refusals > 10 && world.slow > 100, "seed {seed}");
         if seed == 0 {
             let (again, same) = live(seed, years);
             assert!(again.trail == world.trail && same == bytes, "the same seed gave other bytes");

@@ -219,8 +219,17 @@ impl Config {
         })
     }
 
+    /// What may be spent, per second.
+    pub(crate) fn budget(&self) -> Result<Option<f64>> {
+        let Some(text) = &self.budget else { return Ok(None) };
+        let budget =
+            everfresh::units::parse_per_time("budget", text, None).context("budget must be visits per time")?;
+        if budget > 0.0 { Ok(Some(budget)) } else { bail!("budget must be positive, got `{text}`") }
+    }
+
     /// Every value can be used.
     pub(crate) fn check(&self) -> Result<()> {
+        self.budget()?;
         self.limits.limits(default_limits()).context("limits")?;
         for (name, limits) in &self.hosts {
             limits.limits(HostLimits::NONE).with_context(|| format!("hosts.{name}"))?;
@@ -341,7 +350,10 @@ fn week(hours: &str, zone: Option<&str>) -> Result<Week> {
     }
     let week = Week::of(|day, hour| open[usize::from(day)][usize::from(hour)])?;
     match zone {
-        Some(zone) => Ok(week.in_zone(Zone::named(zone)?)),
+        Some(name) => {
+            let refused = |_| anyhow!("zone must be a known one whose clocks follow one yearly rule, got `{name}`");
+            Ok(week.in_zone(Zone::named(name).map_err(refused)?))
+        }
         None => Ok(week),
     }
 }
@@ -460,6 +472,12 @@ mod tests {
         assert!(said("floor = 2").contains("floor must be between 0 and 1"));
         assert!(said("objective = \"speed\"").contains("objective must be freshness"));
         assert!(said("[limits]\ngap = \"fast\"").contains("gap must be a time"));
+        assert!(said("budget = \"0/day\"").contains("budget must be positive, got `0/day`"));
+        assert!(said("budget = \"-1/day\"").contains("budget must be visits per time: budget must be at least 0"));
+        let zone = "[groups.x]\nhours = \"1-2\"\nzone = \"Africa/Casablanca\"";
+        assert!(
+            said(zone).contains("groups.x: zone must be a known one whose clocks follow one yearly rule, got `Africa")
+        );
     }
 
     #[test]

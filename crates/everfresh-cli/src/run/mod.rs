@@ -142,8 +142,7 @@ impl Setup {
 
     fn desk(&self, args: &RunArgs) -> Result<Desk> {
         let store = self.store();
-        let written = self.config.budget.as_deref().map(|text| everfresh::units::parse_per_time("budget", text, None));
-        let budget = args.budget.or(written.transpose()?);
+        let budget = args.budget.or(self.config.budget()?);
         let rule = self.config.objective.as_deref().map(config::aim).transpose()?.map(GroupRule::Aim);
         let limits = self.config.limits.limits(default_limits())?;
         let is_once = args.once;

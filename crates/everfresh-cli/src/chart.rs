@@ -478,20 +478,27 @@ pub(crate) fn write(path: &Path, title: &str, svg: &str, words: &str) -> Result<
 /// A page that needs nothing else.
 fn page(title: &str, sections: &[(String, String)]) -> String {
     let section = |(svg, words): &(String, String)| {
-        let escaped = anstream::adapter::strip_str(words).to_string();
-        format!("{}\n<pre>{}</pre>", scalable(svg), escaped.replace('&', "&amp;").replace('<', "&lt;"))
+        let plain = anstream::adapter::strip_str(words).to_string().replace('&', "&amp;").replace('<', "&lt;");
+        let blocks: Vec<String> = plain.trim_end().split("\n\n").map(block).collect();
+        format!("{}\n{}", scalable(svg), blocks.join("\n"))
     };
     let sections: Vec<String> = sections.iter().map(section).collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>\n:root {{ color-scheme: light dark; font-family: sans-serif }}\n\
-         body {{ max-width: 48rem; margin: 2rem auto; padding: 0 1rem }}\n\
-         svg {{ width: 100%; height: auto; border-radius: .5rem }}\npre {{ overflow-x: auto; font-size: .8rem }}\n\
+         body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}\n\
+         svg {{ width: 100%; height: auto; border-radius: .5rem }}\npre {{ overflow-x: auto; font-size: .75rem }}\n\
          @media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}\n</style>\n\
          <h1>{title}</h1>\n{}\n</html>\n",
         sections.join("\n")
     )
+}
+
+/// Columns keep their places and may be moved sideways; sentences take the width they get.
+fn block(text: &str) -> String {
+    let has_columns = |line: &str| line.trim().contains("  ");
+    if text.lines().any(has_columns) { format!("<pre>{text}</pre>") } else { format!("<p>{text}</p>") }
 }
 
 /// A picture that takes the width it gets.

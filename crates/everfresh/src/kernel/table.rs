@@ -158,6 +158,27 @@ impl Reciprocal {
         (a + u * (b + u * (c + u * d)), fall)
     }
 
+    /// The cubic that `1/u^-1(y (1 + d))` is for small d, by its coefficients; y is below the ceiling.
+    ///
+    /// It is that of the table, which holds there to ten digits, and beyond to the fourth power of how far d leads, over
+    /// how far y is from 0 and from the ceiling.
+    #[inline(always)]
+    pub(crate) fn around(&self, y: f64) -> [f64; 4] {
+        if y < self.smallest || y >= self.largest {
+            // A power of y, as far out as that.
+            let (value, fall) = self.with_fall(y);
+            let s = fall / value;
+            return [value, -fall, fall * (s + 1.0) / 2.0, -fall * (s + 1.0) * (s + 2.0) / 6.0];
+        }
+        let (bits, [a, b, c, d], u) = self.locate(y);
+        // How far u moves per d; see `with_fall`.
+        let per = f64::from_bits((2046 << 52) - (bits & EXPONENT)) * 64.0 * y;
+        let per = if y >= self.split { -per } else { per };
+        let bend = c + 3.0 * d * u;
+        let slope = b + u * (c + bend);
+        [a + u * (b + u * (c + u * d)), per * slope, per * per * bend, per * per * per * d]
+    }
+
     /// The bits that y is addressed by, its cubic and its place on it. No branch: which half a page falls into cannot be
     /// foreseen.
     #[inline(always)]
@@ -211,6 +232,27 @@ mod tests {
             // That elasticity is given to its leading term where r is small.
             let tolerance = if (order, objective) == (Order::Random, Objective::Age) { 1e-2 } else { 1e-5 };
             assert!((table.with_fall(y).1 / fall - 1.0).abs() < tolerance, "{order:?} {objective:?} {y}: {fall}");
+        }
+    }
+
+    /// A cubic around y tells what the table has beside y.
+    #[test]
+    fn cubics_are_moved_to_any_place() {
+        for (order, objective) in Order::ALL.into_iter().zip(Objective::ALL) {
+            let table = Reciprocal::of(order, objective);
+            for y in (-140..140).map(|i| (f64::from(i) / 2.0 + 0.37).exp2()).chain([0.51, 0.7, 0.85]) {
+                let [a, b, c, d] = table.around(y);
+                // At twelve sixteenths of the ceiling, a hundredth is near enough.
+                for change in [-0.01f64, -0.001, 0.0, 0.003, 0.01].into_iter().filter(|_| y < 0.9 * objective.ceiling())
+                {
+                    let told = a + change * (b + change * (c + change * d));
+                    let there = table.at(y * (1.0 + change));
+                    assert!(
+                        (told / there - 1.0).abs() < 1e-4 * change.abs().max(1e-5),
+                        "{objective:?} {y} {change}: {told} {there}"
+                    );
+                }
+            }
         }
     }
 

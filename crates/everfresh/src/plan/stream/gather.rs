@@ -184,30 +184,33 @@ impl Curved {
 struct Block {
     cliff: Range<f64>,
     xs: [f64; BLOCK],
+    masses: [f64; BLOCK],
     at: [(u64, f64); BLOCK],
     kinked: [usize; BLOCK],
 }
 
 impl Block {
     fn new(cliff: Range<f64>) -> Self {
-        Block { cliff, xs: [0.0; BLOCK], at: [(0, 0.0); BLOCK], kinked: [0; BLOCK] }
+        Block { cliff, xs: [0.0; BLOCK], masses: [0.0; BLOCK], at: [(0, 0.0); BLOCK], kinked: [0; BLOCK] }
     }
 
-    /// Takes out pages whose hosts are at their caps in some part of the window: their x becomes 0, which is beyond reach. Lists
-    /// those for which it is only a part: so many.
-    fn set_aside(&mut self, part: Columns<'_>, bounds: &Bounds<'_>, roles: &[f64]) -> usize {
-        let mut unsure = 0;
-        for (i, x) in self.xs[..part.len()].iter_mut().enumerate() {
+    /// Moves the pages whose hosts are not at their caps anywhere in the window to the front: so many. Lists those whose hosts
+    /// are in a part of it: so many.
+    fn set_aside(&mut self, part: Columns<'_>, bounds: &Bounds<'_>, roles: &[f64]) -> (usize, usize) {
+        let (mut kept, mut unsure) = (0, 0);
+        for i in 0..part.len() {
             let role = roles[bounds.hosts.slot(part.host_of(i))];
-            *x *= role.max(0.0);
+            self.xs[kept] = self.xs[i];
+            self.masses[kept] = self.masses[i];
+            kept += usize::from(role > 0.0);
             self.kinked[unsure] = i;
             unsure += usize::from(role < 0.0);
         }
-        unsure
+        (kept, unsure)
     }
 
-    /// What becomes of the pages of each host, as a table of factors: 1 for those that follow the price in the whole window, 0
-    /// for those that stay at a cap, less where it depends.
+    /// What becomes of the pages of each host, as a table of signs: 1 for those that follow the price in the whole window, 0
+    /// for those that stay at a cap, -1 where it depends.
     fn roles(bounds: &Bounds<'_>, window: Window) -> Vec<f64> {
         let (low, high) = (window.base / window.width, window.base * window.width);
         let role = |price: f64| match price {
@@ -221,12 +224,12 @@ impl Block {
     /// Finds the buckets of the first pages, and lists those that belong into none: so many.
     #[inline(always)]
     fn sort_out(&mut self, pages: usize) -> usize {
-        for (at, x) in self.at.iter_mut().zip(&self.xs) {
+        for (at, x) in self.at[..pages].iter_mut().zip(&self.xs) {
             *at = Demand::address(*x);
         }
         let mut found = 0;
         for (i, ((address, _), x)) in self.at[..pages].iter_mut().zip(&self.xs).enumerate() {
-            let is_kinked = (self.cliff.contains(x) | (*address == Demand::NOWHERE)) & (*x != 0.0);
+            let is_kinked = self.cliff.contains(x) | (*address == Demand::NOWHERE);
             *address |= u64::from(is_kinked) << 63;
             self.kinked[found] = i;
             found += usize::from(is_kinked);
@@ -305,21 +308,25 @@ impl Gathered {
                 self.add(part, rule, bounds, window).map_err(|(place, error)| (start + place, error))?;
                 continue;
             }
+            for (mass, rate) in block.masses.iter_mut().zip(part.rate) {
+                *mass = rule.place(&One::plain(*rate, 1.0)).0;
+            }
+            let mut kept = part.len();
             if !bounds.hosts.is_empty() {
                 // Those of hosts that come to their caps within the window go the long way.
-                let unsure = block.set_aside(part, bounds, &roles);
+                let unsure;
+                (kept, unsure) = block.set_aside(part, bounds, &roles);
                 for i in block.kinked[..unsure].iter().copied() {
                     self.add(part.part(i, i + 1), rule, bounds, window)?;
                 }
             }
-            let mass = |i: usize| rule.place(&One::plain(part.rate[i], 1.0)).0;
-            let kinked = block.sort_out(part.len());
+            let kinked = block.sort_out(kept);
             for i in &block.kinked[..kinked] {
-                let (mass, x) = (mass(*i), block.xs[*i]);
+                let (mass, x) = (block.masses[*i], block.xs[*i]);
                 self.kinked.push(Kinked { mass, x, low: 0.0, high: f64::INFINITY, shape: Shape::Exponential });
             }
-            for (i, at) in block.at[..part.len()].iter().enumerate() {
-                self.histogram.add_at(*at, mass(i));
+            for (at, mass) in block.at[..kept].iter().zip(&block.masses) {
+                self.histogram.add_at(*at, *mass);
             }
         }
         Ok(())

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use super::columns::{BLOCK, BadPage, Columns, One, Pages};
-use super::gather::{Bounds, Gathered, Kinked, Window, guess, spending_of, start};
+use super::gather::{Bounds, Gathered, Window};
+use super::listed::{Listed, Sorted, Usual, is_free};
 use super::rule::Rule;
 use super::spend_by;
 use crate::curve::Shape;
@@ -30,7 +31,7 @@ pub(super) struct Hosts<'a> {
 /// A number for some of very many hosts. Most pages ask for a host that has none, and learn it from one bit: a million of them
 /// stay in the cache.
 #[derive(Clone, Debug, Default)]
-struct Places {
+pub(super) struct Places {
     bits: Vec<u64>,
     places: Vec<u32>,
     count: u32,
@@ -48,8 +49,18 @@ impl Places {
         all
     }
 
+    /// How many hosts have a number.
+    pub(super) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// What [`Places::slot`] says of hosts without one.
+    pub(super) fn none(&self) -> u32 {
+        self.count
+    }
+
     #[inline(always)]
-    fn get(&self, host: u32) -> Option<u32> {
+    pub(super) fn get(&self, host: u32) -> Option<u32> {
         // Without caps this is the length of an empty list.
         let bits = *self.bits.get(host as usize / 64)?;
         if bits >> (host % 64) & 1 == 0 {
@@ -58,23 +69,10 @@ impl Places {
         self.places.get(host as usize).copied()
     }
 
-    /// The pages of hosts that have a number: the number and the row.
-    fn find(&self, chunk: Columns<'_>) -> Vec<(u32, u32)> {
-        let mut found = vec![(0, 0); chunk.len() + 1];
-        let mut count = 0;
-        for (row, i) in (0u32..).zip(0..chunk.len()) {
-            let slot = self.slot(chunk.host_of(i));
-            found[count] = (slot, row);
-            count += usize::from(slot != self.count);
-        }
-        found.truncate(count);
-        found
-    }
-
     /// The number of a host, or the first that none has. No branch: which pages are on a full host cannot be foreseen, and
     /// the others ask for the place of the same host.
     #[inline(always)]
-    fn slot(&self, host: u32) -> u32 {
+    pub(super) fn slot(&self, host: u32) -> u32 {
         let bits = self.bits.get(host as usize / 64).copied().unwrap_or(0);
         let has = 0u32.wrapping_sub(u32::from(bits >> (host % 64) & 1 != 0));
         let place = self.places.get((host & has) as usize).copied().unwrap_or(0);
@@ -158,7 +156,8 @@ impl<'a> Hosts<'a> {
     }
 }
 
-/// What hosts spend at one price, as shares of their caps, and how many rows they have.
+/// What hosts spend at one price, as shares of their caps, and how many of their pages will be listed: of those without bounds
+/// only such that are visited at that price.
 ///
 /// Both in one whole number per host, which adds up to the same in every order: rows in the lower half; in the upper one
 /// shares of the cap in units of 2^-16, rounded up.
@@ -187,17 +186,14 @@ impl Loads {
         if let Some(i) = (0..chunk.len()).find(|i| chunk.host_of(*i) as usize >= hosts) {
             return Err((i, unknown_host(chunk.host_of(i), hosts)));
         }
-        let mut spent = Spent { pages: Vec::with_capacity(chunk.len()) };
+        let mut spent = Spent { pages: Vec::new() };
         let is_free = is_free(chunk, bounds);
         self.are_free.fetch_and(is_free, Ordering::Relaxed);
         let mut xs = [0.0; BLOCK];
         for start in (0..chunk.len()).step_by(BLOCK) {
             let block = chunk.part(start, chunk.len().min(start + BLOCK));
             if is_free && block.resistances(rule, lowest, 1.0, &mut xs) {
-                for (i, x) in xs[..block.len()].iter().enumerate() {
-                    let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
-                    spent.add(block.host_of(i), scale * rule.answer(*x, Shape::Exponential));
-                }
+                spent.add_free(block, rule, &xs);
                 continue;
             }
             for i in 0..block.len() {
@@ -208,7 +204,7 @@ impl Loads {
                 let (scale, y) = rule.place(&page);
                 let (low, high) = bounds.of(rule, &page, scale, y);
                 let free = if rule.is_out(&page) { low } else { scale * rule.answer(lowest * y, page.shape) };
-                spent.add(page.host, page.count * page.cost * free.clamp(low, high));
+                spent.pages.push((page.host, rounded_up(page.count * page.cost * free.clamp(low, high))));
             }
         }
         spent.tell(self, bounds.hosts.caps);
@@ -217,19 +213,32 @@ impl Loads {
 
     fn note(&self, caps: &[f64], (host, spent, rows): (u32, f64, u32)) {
         let sum = &self.sums[host as usize];
-        // Not negative, and at most 2^19.
+        // Not negative, and at most 2^24: a hundred threads that do so at the same time do no harm.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let share = ((spent / caps[host as usize]).min(8.0) * SHARE_UNIT).ceil() as u64;
+        let share = ((spent / caps[host as usize]).min(256.0) * SHARE_UNIT).ceil() as u64;
         let share = if sum.load(Ordering::Relaxed) < FULL_ENOUGH { share } else { 0 };
         sum.fetch_add(share << 32 | u64::from(rows), Ordering::Relaxed);
     }
 
-    /// The hosts that reach their caps, with their numbers of rows.
-    fn full(sums: &[AtomicU64]) -> Vec<(u32, usize)> {
-        let sums = (0u32..).zip(sums.iter().map(|sum| sum.load(Ordering::Relaxed)));
-        let full = sums.filter(|(_, sum)| (sum >> 32) as f64 >= SHARE_UNIT);
-        full.map(|(host, sum)| (host, usize::try_from(sum & u64::from(u32::MAX)).unwrap_or(usize::MAX))).collect()
+    /// The hosts that reach their caps.
+    fn full(&self) -> Vec<Full> {
+        let sums = (0u32..).zip(self.sums.iter().map(|sum| sum.load(Ordering::Relaxed)));
+        let full = sums.map(|(host, sum)| Full {
+            host,
+            rows: usize::try_from(sum & u64::from(u32::MAX)).unwrap_or(usize::MAX),
+            excess: (sum >> 32) as f64 / SHARE_UNIT,
+        });
+        full.filter(|full| full.excess >= 1.0).collect()
     }
+}
+
+/// A host that reaches its cap at the lowest price.
+#[derive(Clone, Copy, Debug)]
+struct Full {
+    host: u32,
+    rows: usize,
+    /// What it would spend then over its cap, about.
+    excess: f64,
 }
 
 /// What the pages of a chunk spend, by host. Sums of very many hosts do not fit into the cache, so the pages are first parted
@@ -243,11 +252,17 @@ impl Spent {
     /// Hosts of a part, as a power of two.
     const PART: u32 = 12;
 
-    #[inline(always)]
-    fn add(&mut self, host: u32, spent: f64) {
-        #[allow(clippy::cast_possible_truncation)]
-        let rounded = (spent * (1.0 + 1e-7)) as f32;
-        self.pages.push((host, rounded));
+    /// Adds a block of pages without bounds, but for those that are given up: no branch, since which cannot be foreseen.
+    fn add_free<R: Rule>(&mut self, block: Columns<'_>, rule: R, xs: &[f64; BLOCK]) {
+        let mut some = [(0, 0.0); BLOCK];
+        let mut count = 0;
+        for (i, x) in xs[..block.len()].iter().enumerate() {
+            let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
+            let spent = scale * rule.answer(*x, Shape::Exponential);
+            some[count] = (block.host_of(i), rounded_up(spent));
+            count += usize::from(spent > 0.0);
+        }
+        self.pages.extend_from_slice(&some[..count]);
     }
 
     fn tell(self, loads: &Loads, caps: &[f64]) {
@@ -283,6 +298,14 @@ impl Spent {
     }
 }
 
+/// In half the memory, and not less.
+#[inline(always)]
+fn rounded_up(spent: f64) -> f32 {
+    #[allow(clippy::cast_possible_truncation)]
+    let rounded = (spent * (1.0 + 1e-7)) as f32;
+    rounded
+}
+
 fn unknown_host(host: u32, known: usize) -> Error {
     Error::Inconsistent(format!("host {host}, counted from 0, has no cap: there are {known}"))
 }
@@ -296,28 +319,27 @@ pub(super) fn settle<R: Rule, P: Pages>(
 ) -> Result<(), P::Error> {
     bounds.hosts = Hosts::new(bounds.hosts.caps);
     let loads = Loads::of(pages, rule, bounds, lowest)?;
-    let most = if loads.are_free.into_inner() { FREE_TOGETHER } else { TOGETHER };
-    let full = Loads::full(&loads.sums);
+    let most = if loads.are_free.load(Ordering::Relaxed) { FREE_TOGETHER } else { TOGETHER };
+    let full = loads.full();
+    let usual = Usual::of(pages, rule, lowest)?;
     let mut prices = Vec::with_capacity(full.len());
     let mut rest = full.as_slice();
-    while let Some((first, rows)) = rest.first() {
+    while let Some(first) = rest.first() {
         let mut together = 1;
-        if *rows > most {
-            prices.push(settle_giant(pages, rule, bounds, *first)?);
+        if first.rows > most {
+            prices.push(settle_giant(pages, rule, bounds, first.host)?);
         } else {
             let mut sum = 0;
-            together = rest
-                .iter()
-                .take_while(|(_, rows)| {
-                    sum += rows;
-                    sum <= most
-                })
-                .count();
-            prices.extend(settle_some(pages, rule, bounds, &rest[..together])?);
+            let fits = |full: &&Full| {
+                sum += full.rows;
+                sum <= most
+            };
+            together = rest.iter().take_while(fits).count();
+            prices.extend(settle_some(pages, rule, bounds, &rest[..together], &usual)?);
         }
         rest = &rest[together..];
     }
-    let places = Places::of(bounds.hosts.caps.len(), full.iter().map(|(host, _)| *host));
+    let places = Places::of(bounds.hosts.caps.len(), full.iter().map(|full| full.host));
     bounds.hosts = Hosts { caps: bounds.hosts.caps, places, prices };
     Ok(())
 }
@@ -327,210 +349,33 @@ fn settle_some<R: Rule, P: Pages>(
     pages: &P,
     rule: R,
     bounds: &Bounds<'_>,
-    hosts: &[(u32, usize)],
+    hosts: &[Full],
+    usual: &Usual,
 ) -> Result<Vec<HostPrice>, P::Error> {
-    let places = Places::of(bounds.hosts.caps.len(), hosts.iter().map(|(host, _)| *host));
+    let places = Places::of(bounds.hosts.caps.len(), hosts.iter().map(|full| full.host));
     let mut parts = Vec::new();
-    let of_chunk = |chunk: Columns<'_>| Ok(Sorted::of(chunk, rule, bounds, &places, hosts.len()));
+    let of_chunk = |chunk: Columns<'_>| Ok(Sorted::of(chunk, rule, bounds, &places, usual.lowest()));
     pages.scan(&of_chunk, &mut |part: Sorted| parts.push(part))?;
-    let jobs = hosts.par_iter().enumerate().map(|(place, (host, _))| {
+    let jobs = hosts.par_iter().enumerate().map(|(place, full)| {
         let listed = Listed::of(&parts, place);
-        settle_one(rule, *host, bounds.hosts.caps[*host as usize], &listed)
+        let cap = bounds.hosts.caps[full.host as usize];
+        settle_one(rule, (full.host, cap), &listed, usual.price(full.excess))
     });
     Ok(jobs.collect::<crate::error::Result<Vec<HostPrice>>>()?)
 }
 
-/// A page without bounds as its host's own plan sees it: a third of the memory of a [`Kinked`], which is what sorting costs.
-#[derive(Clone, Copy, Debug, Default)]
-struct Free {
-    mass: f64,
-    y: f64,
-}
-
-/// The pages of some hosts in one chunk, sorted by host: either all without bounds, or all that may have them.
-struct Sorted {
-    free: Vec<Free>,
-    /// With what the promise of each costs.
-    bound: Vec<(Kinked, f64)>,
-    /// Where the pages of each host start, and where the last end.
-    starts: Vec<usize>,
-}
-
-impl Sorted {
-    fn of<R: Rule>(chunk: Columns<'_>, rule: R, bounds: &Bounds<'_>, places: &Places, hosts: usize) -> Sorted {
-        let found = places.find(chunk);
-        let mut starts = vec![0; hosts + 1];
-        for (place, _) in &found {
-            starts[*place as usize + 1] += 1;
-        }
-        for place in 0..hosts {
-            starts[place + 1] += starts[place];
-        }
-        let mut next = starts.clone();
-        let ordered = found.into_iter().map(|(place, i)| {
-            let at = &mut next[place as usize];
-            *at += 1;
-            (*at - 1, i as usize)
-        });
-        let (mut free, mut bound) = (Vec::new(), Vec::new());
-        if is_free(chunk, bounds) {
-            free = vec![Free::default(); starts[hosts]];
-            for (at, i) in ordered {
-                let page = One::plain(chunk.rate[i], chunk.weight.map_or(1.0, |weights| weights[i]));
-                let (mass, y) = rule.place(&page);
-                // One that gains nothing weighs nothing.
-                free[at] = if rule.is_out(&page) { Free { mass: 0.0, y: 1.0 } } else { Free { mass, y } };
-            }
-        } else {
-            let none = Kinked { mass: 0.0, x: 1.0, low: 0.0, high: 0.0, shape: Shape::Exponential };
-            bound = vec![(none, 0.0); starts[hosts]];
-            for (at, i) in ordered {
-                bound[at] = kinked(rule, bounds, &chunk.one(i));
-            }
-        }
-        Sorted { free, bound, starts }
-    }
-}
-
-/// Do the pages of a chunk have no bounds but the caps?
-fn is_free(chunk: Columns<'_>, bounds: &Bounds<'_>) -> bool {
-    chunk.is_plain() && bounds.floor == 0.0
-}
-
-/// A page as a host's own plan sees it, and what its promise costs. A page that gains nothing has mass and bound in one.
-fn kinked<R: Rule>(rule: R, bounds: &Bounds<'_>, page: &One) -> (Kinked, f64) {
-    let cost = page.count * page.cost;
-    let (scale, y) = rule.place(page);
-    let (low, high) = bounds.of(rule, page, scale, y);
-    let kinked = if rule.is_out(page) {
-        Kinked { mass: cost, x: 1.0, low, high: low, shape: Shape::Exponential }
-    } else {
-        Kinked::new(page, (scale, y), (low, high))
-    };
-    (kinked, cost * page.promise)
-}
-
-/// The pages of one host, chunk by chunk.
-struct Listed<'a> {
-    free: Vec<&'a [Free]>,
-    bound: Vec<&'a [(Kinked, f64)]>,
-}
-
-impl<'a> Listed<'a> {
-    fn of(parts: &'a [Sorted], place: usize) -> Self {
-        let range = |part: &Sorted| part.starts[place]..part.starts[place + 1];
-        Listed {
-            free: parts
-                .iter()
-                .filter_map(|part| part.free.get(range(part)))
-                .filter(|pages| !pages.is_empty())
-                .collect(),
-            bound: parts
-                .iter()
-                .filter_map(|part| part.bound.get(range(part)))
-                .filter(|pages| !pages.is_empty())
-                .collect(),
-        }
-    }
-
-    fn len(&self) -> usize {
-        let free = self.free.iter().map(|pages| pages.len());
-        free.chain(self.bound.iter().map(|pages| pages.len())).sum()
-    }
-
-    /// What they spend at a price, and how much less of it per ln price. Long lists are summed in parallel, chunk by chunk.
-    fn spending<R: Rule>(&self, rule: R, price: f64) -> (f64, f64) {
-        let of_free = |pages: &&[Free]| {
-            pages.iter().fold((0.0, 0.0), |(spent, fall), page| {
-                let (answer, falls) = rule.answer_with_fall(price * page.y, Shape::Exponential);
-                (spent + page.mass * answer, fall + page.mass * falls)
-            })
-        };
-        let of_bound =
-            |pages: &&[(Kinked, f64)]| pages.iter().map(|(page, _)| page.spending(rule, price)).fold((0.0, 0.0), plus);
-        if self.len() < LONG {
-            return self.free.iter().map(of_free).chain(self.bound.iter().map(of_bound)).fold((0.0, 0.0), plus);
-        }
-        let parts: Vec<(f64, f64)> =
-            self.free.par_iter().map(of_free).chain(self.bound.par_iter().map(of_bound)).collect();
-        parts.into_iter().fold((0.0, 0.0), plus)
-    }
-
-    /// The sums of what their lower bounds and their promises cost.
-    fn promised(&self) -> (f64, f64) {
-        let pages = || self.bound.iter().flat_map(|pages| pages.iter());
-        let lowest: Sum = pages().map(|(page, _)| page.mass * page.low).collect();
-        (lowest.value(), pages().map(|(_, promise)| *promise).collect::<Sum>().value())
-    }
-
-    /// The price at which they spend a cap.
-    ///
-    /// Some of many pages tell the price to some hundredths, more of them to thousandths, and from there Newton's steps over all
-    /// pages need three rounds; what they do not settle is solved to the last place.
-    fn price<R: Rule>(&self, rule: R, cap: f64) -> Blend {
-        let step = self.len() / SOME;
-        if step < 2 {
-            let all = self.every(1);
-            return Blend::spending(cap, start(rule, cap, &all), |price| self.spending(rule, price));
-        }
-        let share = |some: &[Kinked]| cap * some.len() as f64 / self.len() as f64;
-        let some = self.every(step);
-        let mut price = guess(rule, share(&some), &some);
-        if step > 16 {
-            let more = self.every(16);
-            price = newton(share(&more), price, 2, |price| spending_of(&more, rule, price)).unwrap_or_else(|near| near);
-        }
-        match newton(cap, price, 6, |price| self.spending(rule, price)) {
-            Ok(price) => Blend::at(price),
-            Err(price) => Blend::spending(cap, price, |price| self.spending(rule, price)),
-        }
-    }
-
-    /// Every so many pages.
-    fn every(&self, step: usize) -> Vec<Kinked> {
-        let shape = Shape::Exponential;
-        let free = self.free.iter().flat_map(|pages| pages.iter()).step_by(step);
-        let free = free.map(|page| Kinked { mass: page.mass, x: page.y, low: 0.0, high: f64::INFINITY, shape });
-        let bound = self.bound.iter().flat_map(|pages| pages.iter()).step_by(step).map(|(page, _)| *page);
-        free.chain(bound).collect()
-    }
-}
-
-/// The price at which a budget is spent, but for 1e-10 of it, by so many of Newton's steps; else the last one tried.
-fn newton(budget: f64, start: f64, steps: u32, spending: impl Fn(f64) -> (f64, f64)) -> Result<f64, f64> {
-    let mut price = start;
-    for _ in 0..steps {
-        let (spent, fall) = spending(price);
-        let gap = (spent / budget).ln();
-        if gap.abs() < 1e-10 {
-            return Ok(price);
-        }
-        let step = gap * spent / fall;
-        if !step.is_finite() || step.abs() > 1.0 {
-            break;
-        }
-        price *= step.exp();
-    }
-    Err(price)
-}
-
-fn plus(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
-    (a.0 + b.0, a.1 + b.1)
-}
-
-/// So many pages of a longer list tell about where its price lies.
-const SOME: usize = 1 << 9;
-
-/// A list so long is summed in parallel.
-const LONG: usize = 1 << 16;
-
-/// The price at which the pages of a host spend its cap.
-fn settle_one<R: Rule>(rule: R, host: u32, cap: f64, pages: &Listed<'_>) -> crate::error::Result<HostPrice> {
+/// The price at which the pages of a host spend its cap, which is about `near`.
+fn settle_one<R: Rule>(
+    rule: R,
+    (host, cap): (u32, f64),
+    pages: &Listed<'_>,
+    near: f64,
+) -> crate::error::Result<HostPrice> {
     let (lowest, promised) = pages.promised();
     if let Some(price) = all_is_promised(host, cap, promised, lowest)? {
         return Ok(price);
     }
-    let blend = pages.price(rule, cap);
+    let blend = pages.price(rule, cap, near);
     // Where minimum periods allow no more, less than the cap.
     let spent = if blend.price > 0.0 { cap } else { pages.spending(rule, blend.near()).0 };
     Ok(HostPrice { blend, floor_share: 1.0, spent, promised: lowest })

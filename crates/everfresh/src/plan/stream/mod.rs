@@ -20,6 +20,7 @@ mod columns;
 mod gather;
 mod histogram;
 mod hosts;
+mod listed;
 mod outlook;
 mod rule;
 mod spread;

@@ -14,6 +14,8 @@ pub(super) trait Rule: Copy + Send + Sync {
     fn answer(self, x: f64, shape: Shape) -> f64;
     /// The answer, and how much less of it per ln x.
     fn answer_with_fall(self, x: f64, shape: Shape) -> (f64, f64);
+    /// The cubic that `answer(x (1 + d))` of the exponential shape is for small d, by its coefficients.
+    fn answer_around(self, x: f64) -> [f64; 4];
     /// From here up the answer is 0, and just below it falls like a cliff; infinite where there is none.
     fn cliff(self, shape: Shape) -> f64;
     /// Do all answers of this shape lie in the table, so that a histogram can tell them?
@@ -47,6 +49,11 @@ impl<const SQUARED: bool> Rule for Optimal<SQUARED> {
     #[inline(always)]
     fn answer_with_fall(self, x: f64, shape: Shape) -> (f64, f64) {
         if shape == Shape::Exponential { self.table.with_fall(x) } else { shape.visits_with_fall(x) }
+    }
+
+    #[inline(always)]
+    fn answer_around(self, x: f64) -> [f64; 4] {
+        self.table.around(x)
     }
 
     #[inline(always)]
@@ -87,6 +94,10 @@ impl Rule for Even {
 
     fn answer_with_fall(self, x: f64, _: Shape) -> (f64, f64) {
         (x.recip(), x.recip())
+    }
+
+    fn answer_around(self, x: f64) -> [f64; 4] {
+        [x.recip(), -x.recip(), x.recip(), -x.recip()]
     }
 
     fn cliff(self, _: Shape) -> f64 {

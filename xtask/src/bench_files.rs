@@ -18,7 +18,7 @@ use parquet::basic::Encoding;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use rayon::prelude::*;
 
-use crate::bench::{BUDGET_PER_PAGE, Options, SEED, pages_of};
+use crate::bench::{BUDGET_PER_PAGE, Options, SEED, Took, pages_of};
 
 /// Rows of a row group.
 const GROUP: usize = 1 << 20;
@@ -30,16 +30,14 @@ pub fn run(options: Options) -> Result<String> {
     let (input, output) = (folder.join("pages.parquet"), folder.join("plan.parquet"));
     write_input(&input, options.pages)?;
     let program = program()?;
-    let mut best = (f64::INFINITY, 0);
-    let mut said = String::new();
+    let mut took = Took::FOREVER;
+    let (mut peak, mut said) = (0, String::new());
     for _ in 0..options.runs.max(1) {
-        let (seconds, peak, words) = plan(&program, &input, &output, options.pages)?;
-        if seconds < best.0 {
-            best = (seconds, peak);
-            said = words;
-        }
+        let (once, done) = Took::by(|| plan(&program, &input, &output, options.pages));
+        took = took.best(once);
+        (peak, said) = done?;
     }
-    let (seconds, peak) = best;
+    let seconds = took.seconds;
     let size = |path: &Path| std::fs::metadata(path).map(|meta| meta.len());
     let (read, written) = (size(&input)?, size(&output)?);
     let library = library_bound(&input, &output, &folder.join("bound.parquet"), options.pages)?;
@@ -52,6 +50,8 @@ pub fn run(options: Options) -> Result<String> {
     let _ = writeln!(text, "read {:.1} GB, written {:.1} GB", read as f64 / 1e9, written as f64 / 1e9);
     let _ = writeln!(text, "time                      {seconds:.1} s");
     let _ = writeln!(text, "million pages/s           {:.1}", options.pages as f64 / seconds / 1e6);
+    let per_page = took.processor / options.pages as f64 * 1e9;
+    let _ = writeln!(text, "of a core                 {per_page:.0} ns per page");
     let _ = writeln!(
         text,
         "the Parquet library alone {library:.1} s for decoding the input twice and encoding as many rows"
@@ -107,9 +107,8 @@ fn write_input(path: &Path, pages: usize) -> Result<()> {
     Ok(())
 }
 
-/// Seconds, the peak of memory in KiB and the words of one run.
-fn plan(program: &Path, input: &Path, output: &Path, pages: usize) -> Result<(f64, u64, String)> {
-    let start = Instant::now();
+/// The peak of memory in KiB and the words of one run.
+fn plan(program: &Path, input: &Path, output: &Path, pages: usize) -> Result<(u64, String)> {
     let mut child = Command::new(program)
         .arg("plan")
         .arg(input)
@@ -120,12 +119,11 @@ fn plan(program: &Path, input: &Path, output: &Path, pages: usize) -> Result<(f6
         .stdout(Stdio::piped())
         .spawn()?;
     let peak = watch(&mut child)?;
-    let seconds = start.elapsed().as_secs_f64();
     let done = child.wait_with_output()?;
     if !done.status.success() {
         bail!("the program failed");
     }
-    Ok((seconds, peak, String::from_utf8(done.stdout)?))
+    Ok((peak, String::from_utf8(done.stdout)?))
 }
 
 /// Waits for a process and returns the most memory that it had, in KiB, as Linux tells it.

@@ -172,14 +172,24 @@ pub(crate) fn with_columns<T>(
     }))
 }
 
-/// Is the rate of a page not known, so that the plan leaves it alone?
-pub(crate) fn is_unknown(batch: &Batch, row: usize) -> bool {
-    batch.numbers[RATE].as_deref().is_some_and(|rates| rates[row].is_nan())
+/// The rows whose rate is not known, so that the plan leaves them alone.
+pub(crate) fn unknown(batch: &Batch) -> Vec<usize> {
+    let rates = batch.numbers[RATE].as_deref().unwrap_or_default();
+    // As a rule there are none.
+    if !has_unknown(rates) {
+        return Vec::new();
+    }
+    rates.iter().enumerate().filter(|(_, rate)| rate.is_nan()).map(|(row, _)| row).collect()
+}
+
+/// Is there a rate that is not known? Without a branch for each.
+fn has_unknown(rates: &[f64]) -> bool {
+    rates.iter().fold(false, |any, rate| any | rate.is_nan())
 }
 
 /// Rates and weights of a batch with pages whose rate is empty: these are as pages that never change and do not count.
 fn known(batch: &Batch) -> Option<(Vec<f64>, Vec<f64>)> {
-    let rates = batch.numbers[RATE].as_deref().filter(|rates| rates.iter().any(|rate| rate.is_nan()))?;
+    let rates = batch.numbers[RATE].as_deref().filter(|rates| has_unknown(rates))?;
     let weights = batch.numbers[WEIGHT].as_deref();
     let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
     let both = |(row, rate): (usize, &f64)| if rate.is_nan() { (0.0, 0.0) } else { (*rate, weight(row)) };
@@ -221,7 +231,7 @@ impl Pages for FilePages<'_> {
         let (mut census, mut unknown) = (Census::default(), 0);
         let hosts = self.hosts.as_ref();
         let of_batch = |batch: Batch| {
-            let unknown = if is_first { (0..batch.rows).filter(|row| is_unknown(&batch, *row)).count() } else { 0 };
+            let unknown = if is_first { self::unknown(&batch).len() } else { 0 };
             let (part, result) =
                 with_columns(hosts, &batch, |columns| (is_first.then(|| Census::of(columns)), each(columns)))?;
             // Values are checked by the reader: what is left is that two contradict each other, or the terms.

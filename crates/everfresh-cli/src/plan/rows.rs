@@ -178,19 +178,24 @@ impl Work<'_> {
         let wants_table = self.encoder.is_some() || self.json;
         let price_unit = DAY.powi(self.plans.chosen.terms().objective.time_power());
         let mut made = Made::with_room(if wants_table { batch.rows } else { 0 }, price_unit);
-        let tally = self.plans.chosen.answers(columns, |i, answer| {
-            let is_unknown = super::pages::is_unknown(batch, i);
-            let answer = if is_unknown { unknown(answer) } else { answer };
+        let tally = self.plans.chosen.answers(columns, |start, answers| {
             if wants_table {
-                made.push(&answer, if is_unknown { UNKNOWN_CODE } else { code(answer.reason) });
+                made.extend(answers);
             }
-            if self.plot {
+            for (i, answer) in (start..).zip(answers).filter(|_| self.plot) {
                 cloud.add(columns.rate[i], answer.frequency, columns.count.map_or(1.0, |counts| counts[i]));
             }
-            if i < self.most_shown {
-                shown.push(Shown { is_unknown, ..Shown::of(columns, i, answer) });
-            }
+            let room = self.most_shown.saturating_sub(shown.len());
+            shown.extend((start..).zip(answers).take(room).map(|(i, answer)| Shown::of(columns, i, *answer)));
         });
+        for row in super::pages::unknown(batch) {
+            if wants_table {
+                made.forget(row);
+            }
+            if let Some(shown) = shown.get_mut(row) {
+                (shown.is_unknown, shown.answer) = (true, unknown(shown.answer));
+            }
+        }
         if let (Some(keys), false) = (&batch.key, shown.is_empty()) {
             let mut names = shown.iter_mut();
             let first = keys.slice(0, names.len());
@@ -257,15 +262,19 @@ impl Made {
         }
     }
 
-    #[inline]
-    fn push(&mut self, answer: &Answer, reason: u8) {
-        let per_day = answer.frequency * DAY;
-        self.frequency.push(per_day);
-        self.period.push(per_day.recip());
-        self.price.push(answer.price / self.price_unit);
-        self.freshness.push(answer.freshness);
-        self.age.push(answer.age / DAY);
-        self.reason.push(reason);
+    /// Adds what the plan says of some pages, column by column: so the compiler does several at a time.
+    fn extend(&mut self, answers: &[Answer]) {
+        self.frequency.extend(answers.iter().map(|answer| answer.frequency * DAY));
+        self.period.extend(answers.iter().map(|answer| (answer.frequency * DAY).recip()));
+        self.price.extend(answers.iter().map(|answer| answer.price / self.price_unit));
+        self.freshness.extend(answers.iter().map(|answer| answer.freshness));
+        self.age.extend(answers.iter().map(|answer| answer.age / DAY));
+        self.reason.extend(answers.iter().map(|answer| code(answer.reason)));
+    }
+
+    /// Takes back what is said of a page whose rate is not known.
+    fn forget(&mut self, row: usize) {
+        (self.freshness[row], self.age[row], self.reason[row]) = (f64::NAN, f64::NAN, UNKNOWN_CODE);
     }
 
     fn batch(self, schema: &SchemaRef, batch: &Batch, counts: Option<&[f64]>) -> Result<RecordBatch> {

@@ -25,7 +25,7 @@ const ROWS: usize = 1 << 20;
 const BYTES: usize = 128 << 20;
 
 /// Rows that the decoder gives at a time: few enough that its buffers stay in the cache and are used again.
-const PART: usize = 1 << 16;
+const PART: usize = 1 << 14;
 
 /// What a footer says.
 pub(super) struct Footer {

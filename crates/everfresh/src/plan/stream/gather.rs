@@ -13,7 +13,7 @@ use crate::numeric::{Evaluation, Sum, solve};
 use crate::plan::price::Blend;
 
 /// The prices that a pass answers for: from `base / width` to `base x width`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Window {
     pub base: f64,
     pub width: f64,
@@ -181,16 +181,17 @@ impl Curved {
 
 /// A block of pages on its way into the histogram. One loop for each step: the compiler makes vector instructions of the first
 /// ones, and the others have no branches that cannot be foreseen.
-struct Block {
+pub(super) struct Block {
     cliff: Range<f64>,
-    xs: [f64; BLOCK],
-    masses: [f64; BLOCK],
+    pub xs: [f64; BLOCK],
+    pub masses: [f64; BLOCK],
     at: [(u64, f64); BLOCK],
     kinked: [usize; BLOCK],
 }
 
 impl Block {
-    fn new(cliff: Range<f64>) -> Self {
+    pub(super) fn new<R: Rule>(rule: R, window: Window) -> Self {
+        let cliff = window.cliff(rule, Shape::Exponential);
         Block { cliff, xs: [0.0; BLOCK], masses: [0.0; BLOCK], at: [(0, 0.0); BLOCK], kinked: [0; BLOCK] }
     }
 
@@ -245,7 +246,7 @@ type Demand = Histogram<6, 10>;
 const EDGE: f64 = 1.0 / 64.0;
 
 impl Gathered {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Gathered {
             histogram: Histogram::new(),
             curved: Curved::default(),
@@ -267,13 +268,18 @@ impl Gathered {
         let mut whole = Gathered::new();
         pages
             .scan(&|chunk| Gathered::of_chunk(chunk, rule, bounds, window), &mut |part: Gathered| whole.merge(part))?;
-        if whole.is_crowded {
-            whole.unite_equal();
+        whole.end(bounds, window);
+        Ok(whole)
+    }
+
+    /// All pages were added but for those of hosts that stay at their caps.
+    pub(super) fn end(&mut self, bounds: &Bounds<'_>, window: Window) {
+        if self.is_crowded {
+            self.unite_equal();
         }
         let (still, still_promised) = bounds.hosts.still(window.base * window.width);
-        whole.fixed.add(still);
-        whole.promised.add(still_promised);
-        Ok(whole)
+        self.fixed.add(still);
+        self.promised.add(still_promised);
     }
 
     fn of_chunk<R: Rule>(
@@ -300,7 +306,7 @@ impl Gathered {
         bounds: &Bounds<'_>,
         window: Window,
     ) -> Result<(), BadPage> {
-        let mut block = Block::new(window.cliff(rule, Shape::Exponential));
+        let mut block = Block::new(rule, window);
         let roles = Block::roles(bounds, window);
         for start in (0..chunk.len()).step_by(BLOCK) {
             let part = chunk.part(start, chunk.len().min(start + BLOCK));
@@ -320,19 +326,32 @@ impl Gathered {
                     self.add(part.part(i, i + 1), rule, bounds, window)?;
                 }
             }
-            let kinked = block.sort_out(kept);
-            for i in &block.kinked[..kinked] {
-                let (mass, x) = (block.masses[*i], block.xs[*i]);
-                self.kinked.push(Kinked { mass, x, low: 0.0, high: f64::INFINITY, shape: Shape::Exponential });
-            }
-            for (at, mass) in block.at[..kept].iter().zip(&block.masses) {
-                self.histogram.add_at(*at, *mass);
-            }
+            self.add_block(&mut block, kept);
         }
         Ok(())
     }
 
-    fn add<R: Rule>(
+    /// Adds the first pages of a block.
+    #[inline(always)]
+    pub(super) fn add_block(&mut self, block: &mut Block, pages: usize) {
+        let kinked = block.sort_out(pages);
+        for i in &block.kinked[..kinked] {
+            let (mass, x) = (block.masses[*i], block.xs[*i]);
+            self.kinked.push(Kinked { mass, x, low: 0.0, high: f64::INFINITY, shape: Shape::Exponential });
+        }
+        for (at, mass) in block.at[..pages].iter().zip(&block.masses) {
+            self.histogram.add_at(*at, *mass);
+        }
+    }
+
+    /// Adds pages, whose x are their resistances yet.
+    pub(super) fn add_kinked<R: Rule>(&mut self, rule: R, pages: impl Iterator<Item = Kinked>, window: Window) {
+        let cliff = window.cliff(rule, Shape::Exponential);
+        let fixed: Sum = pages.map(|page| self.add_one(rule, page, window, &cliff)).collect();
+        self.fixed.add(fixed.value());
+    }
+
+    pub(super) fn add<R: Rule>(
         &mut self,
         chunk: Columns<'_>,
         rule: R,
@@ -387,7 +406,7 @@ impl Gathered {
         0.0
     }
 
-    fn merge(&mut self, part: Gathered) {
+    pub(super) fn merge(&mut self, part: Gathered) {
         self.histogram.merge(&part.histogram);
         self.curved.add((part.curved.spent.value(), part.curved.fall.value()));
         self.kinked.extend(part.kinked);
@@ -398,7 +417,7 @@ impl Gathered {
     }
 
     /// A few of so many pages are not worth the sorting; blocks of equal pages are many.
-    fn unite_if_crowded(&mut self, pages: usize) {
+    pub(super) fn unite_if_crowded(&mut self, pages: usize) {
         self.is_crowded = self.kinked.len() > pages / 16;
         if self.is_crowded {
             self.unite_equal();

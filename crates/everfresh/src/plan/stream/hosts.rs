@@ -5,12 +5,13 @@
 //! with any other bound.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::columns::{BLOCK, BadPage, Columns, One, Pages};
 use super::gather::{Bounds, Gathered, Window};
-use super::listed::{Listed, Sorted, Usual, is_free};
+use super::listed::{Listed, Sieve, Sorted, Usual, is_free};
 use super::rule::Rule;
 use super::spend_by;
 use crate::curve::Shape;
@@ -69,6 +70,14 @@ impl Places {
         self.places.get(host as usize).copied()
     }
 
+    /// The numbers of the hosts of some pages, as [`Places::slot`] says them.
+    pub(super) fn slots(&self, pages: Columns<'_>, slots: &mut [u32]) {
+        match pages.host {
+            Some(hosts) => slots.iter_mut().zip(hosts).for_each(|(slot, host)| *slot = self.slot(*host)),
+            None => slots[..pages.len()].fill(self.slot(0)),
+        }
+    }
+
     /// The number of a host, or the first that none has. No branch: which pages are on a full host cannot be foreseen, and
     /// the others ask for the place of the same host.
     #[inline(always)]
@@ -89,6 +98,13 @@ pub(super) struct HostPrice {
     /// What is spent on it at that price, and what its promises and its floor take of that.
     spent: f64,
     promised: f64,
+}
+
+impl HostPrice {
+    /// That of a host without promises whose price lies about there.
+    fn about(price: f64, cap: f64) -> HostPrice {
+        HostPrice { blend: Blend::at(price), floor_share: 1.0, spent: cap, promised: 0.0 }
+    }
 }
 
 /// Pages of hosts that are held in memory at the same time, half a gigabyte of them: such without bounds, and others.
@@ -114,24 +130,19 @@ impl<'a> Hosts<'a> {
     }
 
     /// A value for each host that may reach its cap, and one for all others; [`Hosts::slot`] says where.
-    pub(super) fn table(&self, of: impl Fn(&HostPrice) -> f64, other: f64) -> Vec<f64> {
+    pub(super) fn table<T>(&self, of: impl Fn(&HostPrice) -> T, other: T) -> Vec<T> {
         self.prices.iter().map(of).chain([other]).collect()
+    }
+
+    /// The places of the hosts of some pages in a table.
+    pub(super) fn slots(&self, pages: Columns<'_>, slots: &mut [u32]) {
+        self.places.slots(pages, slots);
     }
 
     /// The place of a host in a table.
     #[inline(always)]
     pub(super) fn slot(&self, host: u32) -> usize {
         self.places.slot(host) as usize
-    }
-
-    /// The prices that pages answer to when the plan's is `price`, as a table; infinite where one is mixed of two.
-    pub(super) fn prices_above(&self, price: f64) -> Vec<f64> {
-        let of = |own: &HostPrice| match own.blend.price {
-            low if low <= price => price,
-            high if own.blend.is_one() => high,
-            _ => f64::INFINITY,
-        };
-        self.table(of, price)
     }
 
     /// Does every page of a host stay at its cap while the plan's price is below `price`? Then its pages need not be looked at.
@@ -165,6 +176,8 @@ struct Loads {
     sums: Vec<AtomicU64>,
     /// Has no page bounds of its own?
     are_free: AtomicBool,
+    /// Memory that chunks before have used: fresh pages of it cost as much as summing up.
+    used: Mutex<Vec<Spent>>,
 }
 
 const SHARE_UNIT: f64 = (1u64 << 16) as f64;
@@ -176,17 +189,19 @@ impl Loads {
     /// Reads all pages, at a price that the plan does not go below.
     fn of<R: Rule, P: Pages>(pages: &P, rule: R, bounds: &Bounds<'_>, lowest: f64) -> Result<Loads, P::Error> {
         let sums = bounds.hosts.caps.iter().map(|_| AtomicU64::new(0)).collect();
-        let loads = Loads { sums, are_free: AtomicBool::new(true) };
+        let loads = Loads { sums, are_free: AtomicBool::new(true), used: Mutex::default() };
         pages.scan(&|chunk| loads.add(chunk, rule, bounds, lowest), &mut |()| {})?;
         Ok(loads)
     }
 
     fn add<R: Rule>(&self, chunk: Columns<'_>, rule: R, bounds: &Bounds<'_>, lowest: f64) -> Result<(), BadPage> {
         let hosts = bounds.hosts.caps.len();
-        if let Some(i) = (0..chunk.len()).find(|i| chunk.host_of(*i) as usize >= hosts) {
-            return Err((i, unknown_host(chunk.host_of(i), hosts)));
+        // All at once first, in vector instructions.
+        if chunk.host.map_or(0, |column| column.iter().copied().max().unwrap_or(0)) as usize >= hosts {
+            let unknown = (0..chunk.len()).find(|i| chunk.host_of(*i) as usize >= hosts).unwrap_or(0);
+            return Err((unknown, unknown_host(chunk.host_of(unknown), hosts)));
         }
-        let mut spent = Spent { pages: Vec::new() };
+        let mut spent = self.used.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         let is_free = is_free(chunk, bounds);
         self.are_free.fetch_and(is_free, Ordering::Relaxed);
         let mut xs = [0.0; BLOCK];
@@ -208,6 +223,7 @@ impl Loads {
             }
         }
         spent.tell(self, bounds.hosts.caps);
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).push(spent);
         Ok(())
     }
 
@@ -243,9 +259,11 @@ struct Full {
 
 /// What the pages of a chunk spend, by host. Sums of very many hosts do not fit into the cache, so the pages are first parted
 /// by the leading bits of their hosts, then summed part by part.
+#[derive(Default)]
 struct Spent {
     /// Host and spending, which is rounded up so that both fit into eight bytes.
     pages: Vec<(u32, f32)>,
+    parted: Vec<(u32, f32)>,
 }
 
 impl Spent {
@@ -265,7 +283,8 @@ impl Spent {
         self.pages.extend_from_slice(&some[..count]);
     }
 
-    fn tell(self, loads: &Loads, caps: &[f64]) {
+    /// Adds all to the loads, and forgets them.
+    fn tell(&mut self, loads: &Loads, caps: &[f64]) {
         let parts = (caps.len() >> Self::PART) + 1;
         let mut starts = vec![0usize; parts + 1];
         for (host, _) in &self.pages {
@@ -275,15 +294,16 @@ impl Spent {
             starts[part + 1] += starts[part];
         }
         let mut next = starts.clone();
-        let mut parted = vec![(0u32, 0f32); self.pages.len()];
-        for page in self.pages {
+        let length = self.pages.len();
+        self.parted.resize(self.parted.len().max(length), (0, 0.0));
+        for page in self.pages.drain(..) {
             let place = &mut next[(page.0 >> Self::PART) as usize];
-            parted[*place] = page;
+            self.parted[*place] = page;
             *place += 1;
         }
         let mut sums = vec![(0.0, 0u32); 1 << Self::PART];
         for (part, first_host) in (0..parts).zip((0u32..).step_by(1 << Self::PART)) {
-            for (host, spent) in &parted[starts[part]..starts[part + 1]] {
+            for (host, spent) in &self.parted[starts[part]..starts[part + 1]] {
                 let sum = &mut sums[(host & ((1 << Self::PART) - 1)) as usize];
                 sum.0 += f64::from(*spent);
                 sum.1 += 1;
@@ -310,18 +330,37 @@ fn unknown_host(host: u32, known: usize) -> Error {
     Error::Inconsistent(format!("host {host}, counted from 0, has no cap: there are {known}"))
 }
 
-/// Gives each host that may reach its cap, at prices from `lowest` up, a price of its own.
+/// What a plan spends around some price, found on the way to the prices of hosts.
+pub(super) type Foreseen = Option<(Window, Gathered)>;
+
+/// Gives each host that may reach its cap, at prices from `lowest` up, a price of its own. Where the pages of all these hosts can
+/// be listed together, and have no bounds, the same scan tells what is spent at prices around the one that a sample
+/// foretells for this budget.
 pub(super) fn settle<R: Rule, P: Pages>(
     pages: &P,
     rule: R,
     bounds: &mut Bounds<'_>,
     lowest: f64,
-) -> Result<(), P::Error> {
+    budget: Option<f64>,
+) -> Result<Foreseen, P::Error> {
     bounds.hosts = Hosts::new(bounds.hosts.caps);
     let loads = Loads::of(pages, rule, bounds, lowest)?;
     let most = if loads.are_free.load(Ordering::Relaxed) { FREE_TOGETHER } else { TOGETHER };
     let full = loads.full();
     let usual = Usual::of(pages, rule, lowest)?;
+    let caps = bounds.hosts.caps;
+    let places = Places::of(caps.len(), full.iter().map(|full| full.host));
+    let is_one_scan = loads.are_free.into_inner() && full.iter().map(|full| full.rows).sum::<usize>() <= most;
+    if let (Some(budget), true) = (budget, is_one_scan && !full.is_empty()) {
+        // Where their prices usually are, to foretell the plan's.
+        let about = |full: &Full| HostPrice::about(usual.price(full.excess), caps[full.host as usize]);
+        bounds.hosts = Hosts { caps, places, prices: full.iter().map(about).collect() };
+        let window = Window::around(super::first_guess(pages, rule, bounds, budget)?);
+        bounds.hosts = Hosts::new(caps);
+        if window.base / window.width >= lowest {
+            return settle_and_foresee(pages, rule, bounds, (&full, &usual), window);
+        }
+    }
     let mut prices = Vec::with_capacity(full.len());
     let mut rest = full.as_slice();
     while let Some(first) = rest.first() {
@@ -339,9 +378,34 @@ pub(super) fn settle<R: Rule, P: Pages>(
         }
         rest = &rest[together..];
     }
-    let places = Places::of(bounds.hosts.caps.len(), full.iter().map(|full| full.host));
-    bounds.hosts = Hosts { caps: bounds.hosts.caps, places, prices };
-    Ok(())
+    let places = Places::of(caps.len(), full.iter().map(|full| full.host));
+    bounds.hosts = Hosts { caps, places, prices };
+    Ok(None)
+}
+
+/// Prices for all full hosts, whose pages have no bounds and fit into memory together, and what all pages spend in a window.
+fn settle_and_foresee<R: Rule, P: Pages>(
+    pages: &P,
+    rule: R,
+    bounds: &mut Bounds<'_>,
+    (full, usual): (&[Full], &Usual),
+    window: Window,
+) -> Result<Foreseen, P::Error> {
+    let caps = bounds.hosts.caps;
+    let places = Places::of(caps.len(), full.iter().map(|full| full.host));
+    let sieve = Sieve { rule, bounds, places: &places, lowest: usual.lowest(), window: Some(window) };
+    let (mut parts, mut gathered) = (Vec::new(), Gathered::new());
+    pages.scan(&|chunk| sieve.sift(chunk), &mut |(part, others)| {
+        parts.push(part);
+        others.into_iter().for_each(|others| gathered.merge(others));
+    })?;
+    let prices = solve_lists(rule, caps, full, usual, &parts)?;
+    for (place, own) in prices.iter().enumerate().filter(|(_, own)| own.blend.price <= window.base * window.width) {
+        Listed::of(&parts, place).gather(rule, own.blend, window, &mut gathered);
+    }
+    bounds.hosts = Hosts { caps, places, prices };
+    gathered.end(bounds, window);
+    Ok(Some((window, gathered)))
 }
 
 /// Prices for hosts whose pages fit into memory together: those are sorted by host, then each host is solved by itself.
@@ -353,15 +417,25 @@ fn settle_some<R: Rule, P: Pages>(
     usual: &Usual,
 ) -> Result<Vec<HostPrice>, P::Error> {
     let places = Places::of(bounds.hosts.caps.len(), hosts.iter().map(|full| full.host));
+    let sieve = Sieve { rule, bounds, places: &places, lowest: usual.lowest(), window: None };
     let mut parts = Vec::new();
-    let of_chunk = |chunk: Columns<'_>| Ok(Sorted::of(chunk, rule, bounds, &places, usual.lowest()));
-    pages.scan(&of_chunk, &mut |part: Sorted| parts.push(part))?;
+    pages.scan(&|chunk| sieve.sift(chunk), &mut |(part, _)| parts.push(part))?;
+    Ok(solve_lists(rule, bounds.hosts.caps, hosts, usual, &parts)?)
+}
+
+/// The prices of hosts whose pages were listed.
+fn solve_lists<R: Rule>(
+    rule: R,
+    caps: &[f64],
+    hosts: &[Full],
+    usual: &Usual,
+    parts: &[Sorted],
+) -> crate::error::Result<Vec<HostPrice>> {
     let jobs = hosts.par_iter().enumerate().map(|(place, full)| {
-        let listed = Listed::of(&parts, place);
-        let cap = bounds.hosts.caps[full.host as usize];
-        settle_one(rule, (full.host, cap), &listed, usual.price(full.excess))
+        let cap = caps[full.host as usize];
+        settle_one(rule, (full.host, cap), &Listed::of(parts, place), usual.price(full.excess))
     });
-    Ok(jobs.collect::<crate::error::Result<Vec<HostPrice>>>()?)
+    jobs.collect()
 }
 
 /// The price at which the pages of a host spend its cap, which is about `near`.

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::columns::{BLOCK, Columns, One, Pages};
-use super::gather::{Bounds, Kinked, guess, spending_of, start};
+use super::columns::{BLOCK, BadPage, Columns, One, Pages};
+use super::gather::{Block, Bounds, Gathered, Kinked, Window, guess, spending_of, start};
 use super::hosts::Places;
 use super::rule::Rule;
 use crate::curve::Shape;
@@ -29,58 +29,98 @@ pub(super) struct Sorted {
     starts: Vec<usize>,
 }
 
-impl Sorted {
-    pub(super) fn of<R: Rule>(
-        chunk: Columns<'_>,
-        rule: R,
-        bounds: &Bounds<'_>,
-        places: &Places,
-        lowest: f64,
-    ) -> Sorted {
-        let hosts = places.len();
-        if is_free(chunk, bounds) {
-            let (free, starts) = by_place(&free_pages(chunk, rule, places, lowest), hosts);
-            return Sorted { free, bound: Vec::new(), starts };
+/// What a scan makes of pages while hosts that reach their caps have no prices yet.
+pub(super) struct Sieve<'a, R> {
+    pub rule: R,
+    pub bounds: &'a Bounds<'a>,
+    /// The hosts whose pages are listed.
+    pub places: &'a Places,
+    /// No host's price lies below it.
+    pub lowest: f64,
+    /// Where the plan's price may lie: the pages of all other hosts, if they have no bounds, are gathered around it in the same scan.
+    pub window: Option<Window>,
+}
+
+impl<R: Rule> Sieve<'_, R> {
+    /// The pages of the listed hosts, and what the others spend, if that was asked for.
+    pub(super) fn sift(&self, chunk: Columns<'_>) -> Result<(Sorted, Option<Gathered>), BadPage> {
+        let hosts = self.places.len();
+        if is_free(chunk, self.bounds) {
+            let mut others = self.window.map(|_| Gathered::new());
+            let (free, starts) = by_place(&self.free_pages(chunk, others.as_mut())?, hosts);
+            if let Some(others) = &mut others {
+                others.unite_if_crowded(chunk.len());
+            }
+            return Ok((Sorted { free, bound: Vec::new(), starts }, others));
         }
-        let on_host = |i: usize| Some((places.get(chunk.host_of(i))?, kinked(rule, bounds, &chunk.one(i))));
+        let on_host =
+            |i: usize| Some((self.places.get(chunk.host_of(i))?, kinked(self.rule, self.bounds, &chunk.one(i))));
         let pages: Vec<(u32, (Kinked, f64))> = (0..chunk.len()).filter_map(on_host).collect();
         let (bound, starts) = by_place(&pages, hosts);
-        Sorted { free: Vec::new(), bound, starts }
+        Ok((Sorted { free: Vec::new(), bound, starts }, None))
+    }
+
+    /// The pages of a chunk that are on listed hosts and are visited at the lowest price, each with the place of its host. The
+    /// others are gathered. No branch depends on a page: which are on a full host cannot be foreseen.
+    fn free_pages(&self, chunk: Columns<'_>, mut others: Option<&mut Gathered>) -> Result<Vec<(u32, Free)>, BadPage> {
+        let mut found = Vec::new();
+        let (mut ys, mut slots, mut some) = ([0.0; BLOCK], [0; BLOCK], [(0, Free::default()); BLOCK]);
+        let (none, cliff) = (self.places.none(), self.rule.cliff(Shape::Exponential));
+        let window = self.window.unwrap_or(Window::around(1.0));
+        let mut rest = Block::new(self.rule, window);
+        for start in (0..chunk.len()).step_by(BLOCK) {
+            let block = chunk.part(start, chunk.len().min(start + BLOCK));
+            if !block.resistances(self.rule, 1.0, 1.0, &mut ys) {
+                self.odd_pages(block, &mut found, others.as_deref_mut()).map_err(|(i, error)| (start + i, error))?;
+                continue;
+            }
+            self.places.slots(block, &mut slots);
+            let (mut count, mut left) = (0, 0);
+            for ((slot, y), rate) in slots.iter().zip(&ys).zip(block.rate) {
+                let mass = self.rule.place(&One::plain(*rate, 1.0)).0;
+                some[count] = (*slot, Free { mass, y: *y });
+                count += usize::from((*slot != none) & (self.lowest * y < cliff));
+                rest.xs[left] = window.base * y;
+                rest.masses[left] = mass;
+                left += usize::from(*slot == none);
+            }
+            found.extend_from_slice(&some[..count]);
+            if let Some(others) = &mut others {
+                others.add_block(&mut rest, left);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same for a block with a page that does not change, does not count or is not legal.
+    fn odd_pages(
+        &self,
+        block: Columns<'_>,
+        found: &mut Vec<(u32, Free)>,
+        mut others: Option<&mut Gathered>,
+    ) -> Result<(), BadPage> {
+        for i in 0..block.len() {
+            let page = block.one(i);
+            match (self.places.get(page.host), &mut others) {
+                (Some(slot), _) if !self.rule.is_out(&page) => {
+                    let (mass, y) = self.rule.place(&page);
+                    found.push((slot, Free { mass, y }));
+                }
+                (None, Some(others)) => {
+                    let window = self.window.unwrap_or(Window::around(1.0));
+                    let one = others.add(block.part(i, i + 1), self.rule, self.bounds, window);
+                    one.map_err(|(_, error)| (i, error))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 
 /// Do the pages of a chunk have no bounds but the caps?
 pub(super) fn is_free(chunk: Columns<'_>, bounds: &Bounds<'_>) -> bool {
     chunk.is_plain() && bounds.floor == 0.0
-}
-
-/// The pages of a chunk that are on some hosts and are visited at the lowest price, each with the place of its host. No branch
-/// depends on a page: which are on a full host cannot be foreseen.
-fn free_pages<R: Rule>(chunk: Columns<'_>, rule: R, places: &Places, lowest: f64) -> Vec<(u32, Free)> {
-    let mut found = Vec::new();
-    let mut ys = [0.0; BLOCK];
-    let mut some = [(0, Free::default()); BLOCK];
-    let (none, cliff) = (places.none(), rule.cliff(Shape::Exponential));
-    for start in (0..chunk.len()).step_by(BLOCK) {
-        let block = chunk.part(start, chunk.len().min(start + BLOCK));
-        let mut count = 0;
-        if block.resistances(rule, 1.0, 1.0, &mut ys) {
-            for (i, y) in ys[..block.len()].iter().enumerate() {
-                let place = places.slot(block.host_of(i));
-                let mass = rule.place(&One::plain(block.rate[i], 1.0)).0;
-                some[count] = (place, Free { mass, y: *y });
-                count += usize::from((place != none) & (lowest * y < cliff));
-            }
-        } else {
-            for page in (0..block.len()).map(|i| block.one(i)).filter(|page| !rule.is_out(page)) {
-                let (mass, y) = rule.place(&page);
-                some[count] = (places.slot(page.host), Free { mass, y });
-                count += usize::from((some[count].0 != none) & (lowest * y < cliff));
-            }
-        }
-        found.extend_from_slice(&some[..count]);
-    }
-    found
 }
 
 /// Sorts by place, in the order of the pages within each, and says where each place starts and the last ends.
@@ -193,6 +233,18 @@ impl<'a> Listed<'a> {
         parts.into_iter().fold((0.0, 0.0), plus)
     }
 
+    /// Adds those without bounds, where no other was listed, to what is gathered around a price: with the price of their host they
+    /// have a bound.
+    pub(super) fn gather<R: Rule>(&self, rule: R, own: Blend, window: Window, gathered: &mut Gathered) {
+        let shape = Shape::Exponential;
+        // A price below the window binds nowhere in it.
+        let is_bound = own.price > window.base / window.width;
+        let high = |y: f64| if is_bound { own.mix(|price| rule.answer(price * y, shape)) } else { f64::INFINITY };
+        let pages = self.free.iter().flat_map(|pages| pages.iter());
+        let pages = pages.map(|page| Kinked { mass: page.mass, x: page.y, low: 0.0, high: high(page.y), shape });
+        gathered.add_kinked(rule, pages, window);
+    }
+
     /// The sums of what their lower bounds and their promises cost.
     pub(super) fn promised(&self) -> (f64, f64) {
         let pages = || self.bound.iter().flat_map(|pages| pages.iter());
@@ -275,8 +327,8 @@ const REACH: f64 = 1.0 / 16.0;
 /// Cubics hold for such changes so far from the cliff, to (change / distance)⁴.
 const DISTANCE: f64 = 1.0 / 8.0;
 
-/// After a change so small the cubic was as good as the pages: 1e-12 of what is spent near the cliff.
-const SETTLED: f64 = 1e-4;
+/// After a change so small the cubic was as good as the pages: to 1e-15 of what is spent near the cliff.
+const SETTLED: f64 = 2e-5;
 
 /// Rounds over a list, of which three are usual, before its price is searched for in small steps; and how far one leads.
 const ROUNDS: u32 = 8;

@@ -29,8 +29,8 @@ mod tally;
 pub use columns::{BadPage, Columns, Pages};
 pub use outlook::{Outlook, Point};
 pub use spread::Spread;
-use tally::Part;
 pub use tally::Tally;
+use tally::{Fate, Part};
 
 use super::{Reason, Terms};
 use crate::curve::Shape;
@@ -40,12 +40,12 @@ use crate::order::Objective;
 use crate::plan::price::{Blend, Funding};
 use columns::{BLOCK, One, refuse_shapes};
 use gather::{Bounds, Gathered, Kinked, Window};
-use hosts::Hosts;
+use hosts::{HostPrice, Hosts};
 use rule::{Rule, with_rule};
 use std::ops::Bound;
 
 /// Pages that are answered together: their frequencies stay in the cache.
-const STRETCH: usize = 1 << 12;
+const STRETCH: usize = 1 << 10;
 
 /// What limits a plan besides its budget.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,8 +65,8 @@ pub struct Solution<'a> {
     /// The price is `base` times what is blended: so the last places are those that were solved for.
     base: f64,
     blend: Blend,
-    /// The prices that pages without bounds answer to, by host.
-    host_prices: Vec<f64>,
+    /// The prices that pages without bounds answer to, by host, each as a base and a factor; infinite where one is mixed of two.
+    host_prices: Vec<(f64, f64)>,
 }
 
 /// What a plan says of one page.
@@ -82,6 +82,11 @@ pub struct Answer {
     pub age: f64,
     /// Why.
     pub reason: Reason,
+}
+
+impl Answer {
+    /// Before there is one.
+    const NONE: Answer = Answer { frequency: 0.0, price: 0.0, freshness: 0.0, age: 0.0, reason: Reason::NothingSpent };
 }
 
 /// What a plan of columns comes to.
@@ -148,7 +153,14 @@ impl<'a> Solution<'a> {
     }
 
     fn new(terms: Terms, bounds: Bounds<'a>, base: f64, blend: Blend) -> Self {
-        let host_prices = bounds.hosts.prices_above(base * blend.price);
+        let price = base * blend.price;
+        // Of a host that is full the price itself was solved for.
+        let of = |own: &HostPrice| match own.blend.price {
+            low if low <= price => (base, blend.near()),
+            high if own.blend.is_one() => (high, 1.0),
+            _ => (f64::INFINITY, 1.0),
+        };
+        let host_prices = bounds.hosts.table(of, (base, blend.near()));
         Solution { terms, bounds, base, blend, host_prices }
     }
 
@@ -212,7 +224,7 @@ impl<'a> Solution<'a> {
 
     /// The same where hosts may have prices of their own: without other bounds a page answers to the higher of the two.
     fn capped_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
-        let mut ys = [0.0; BLOCK];
+        let (mut ys, mut slots, mut mixed) = ([0.0; BLOCK], [0; BLOCK], [0; BLOCK]);
         let mut spent = 0.0;
         for (i, out) in out.chunks_mut(BLOCK).enumerate() {
             let block = columns.part(i * BLOCK, i * BLOCK + out.len());
@@ -220,16 +232,22 @@ impl<'a> Solution<'a> {
                 spent += self.bound_frequencies(rule, block, out);
                 continue;
             }
-            for (i, out) in out.iter_mut().enumerate() {
-                let price = self.host_prices[self.bounds.hosts.slot(block.host_of(i))];
-                let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
-                *out = if price < f64::INFINITY {
-                    scale * rule.answer(price * ys[i], Shape::Exponential)
-                } else {
-                    self.frequency(rule, &block.one(i))
-                };
-                spent += *out;
+            self.bounds.hosts.slots(block, &mut slots);
+            let mut count = 0;
+            for (i, (y, slot)) in ys.iter_mut().zip(&slots[..block.len()]).enumerate() {
+                let (base, factor) = self.host_prices[*slot as usize];
+                *y = base.min(f64::MAX) * *y * factor;
+                mixed[count] = i;
+                count += usize::from(base == f64::INFINITY);
             }
+            for ((out, rate), x) in out.iter_mut().zip(block.rate).zip(ys) {
+                let (scale, _) = rule.place(&One::plain(*rate, 1.0));
+                *out = scale * rule.answer(x, Shape::Exponential);
+            }
+            for &i in &mixed[..count] {
+                out[i] = self.frequency(rule, &block.one(i));
+            }
+            spent += out.iter().sum::<f64>();
         }
         spent
     }
@@ -244,36 +262,71 @@ impl<'a> Solution<'a> {
         spent
     }
 
-    /// Calls `each` with what the plan says of every page, all legal, and sums it up.
-    pub fn answers(&self, columns: Columns<'_>, mut each: impl FnMut(usize, Answer)) -> Tally {
-        with_rule!(self.terms, |rule| self.fold(columns, |i, page, frequency, part| {
-            let answer = self.answer(rule, page, frequency, part);
-            part.count(page, frequency, answer.reason);
-            each(i, answer);
-        }))
+    /// Calls `each` with what the plan says of all pages, which must be legal: the place of the first of a stretch of pages, and
+    /// the answers for it, in order. Sums everything up.
+    pub fn answers(&self, columns: Columns<'_>, mut each: impl FnMut(usize, &[Answer])) -> Tally {
+        let mut answers = vec![Answer::NONE; columns.len().min(STRETCH)];
+        self.fold(columns, |start, some, frequencies, fates| {
+            let part = with_rule!(self.terms, |rule| self.stretch(rule, some, (frequencies, fates), &mut answers));
+            each(start, &answers[..some.len()]);
+            part
+        })
     }
 
-    /// Calls `each` with every page and its frequency, and sums up what it tells.
-    fn fold(&self, columns: Columns<'_>, mut each: impl FnMut(usize, &One, f64, &mut Part)) -> Tally {
+    /// Calls `each` with stretches of pages, the first with its place, their frequencies and fates, and sums up what it tells.
+    fn fold(&self, columns: Columns<'_>, mut each: impl FnMut(usize, Columns<'_>, &[f64], &[Fate]) -> Part) -> Tally {
         let mut tally = Tally::default();
-        let mut frequencies = vec![0.0; columns.len().min(STRETCH)];
+        let most = columns.len().min(STRETCH);
+        let (mut frequencies, mut fates) = (vec![0.0; most], vec![Fate::default(); most]);
         for start in (0..columns.len()).step_by(STRETCH) {
             let some = columns.part(start, columns.len().min(start + STRETCH));
             self.frequencies(some, &mut frequencies);
-            let mut part = Part::default();
-            for (i, frequency) in frequencies[..some.len()].iter().enumerate() {
-                each(start + i, &some.one(i), *frequency, &mut part);
-            }
-            tally.add(&part);
+            Fate::of_all(self.terms.order, some, &frequencies, &mut fates);
+            tally.add(&each(start, some, &frequencies, &fates));
         }
         tally
     }
 
     /// What the plan sums to over some pages, all legal, without the reasons.
     pub fn tally(&self, columns: Columns<'_>) -> Tally {
-        self.fold(columns, |_, page, frequency, part| {
-            part.add(self.terms.order, self.has_harmonic(), page, frequency);
+        self.fold(columns, |_, some, frequencies, fates| {
+            let mut part = Part::default();
+            for (i, (frequency, fate)) in frequencies[..some.len()].iter().zip(fates).enumerate() {
+                part.add(self.terms.order, self.has_harmonic(), &some.one(i), *frequency, *fate);
+            }
+            part
         })
+    }
+
+    /// What the plan says of some pages, and its sums.
+    fn stretch<R: Rule>(
+        &self,
+        rule: R,
+        columns: Columns<'_>,
+        (frequencies, fates): (&[f64], &[Fate]),
+        answers: &mut [Answer],
+    ) -> Part {
+        let mut part = Part::default();
+        // Without bounds, who is visited is visited for its own sake.
+        let is_plain = columns.is_plain() && self.bounds.floor == 0.0 && self.bounds.hosts.is_empty();
+        let (price, mut others, mut found) = (self.price(), [0; STRETCH], 0);
+        for (i, (frequency, fate)) in frequencies[..columns.len()].iter().zip(fates).enumerate() {
+            part.add(self.terms.order, self.has_harmonic(), &columns.one(i), *frequency, *fate);
+            let Fate { freshness, age } = *fate;
+            answers[i] = Answer { frequency: *frequency, price, freshness, age, reason: Reason::Visited };
+            others[found] = i;
+            found += usize::from(!is_plain | (*frequency == 0.0));
+        }
+        for &i in &others[..found] {
+            let page = columns.one(i);
+            let answer = &mut answers[i];
+            let host = self.bounds.hosts.price(page.host).map(|host| host.blend.price);
+            let capped = host.filter(|price| self.is_capped(*price));
+            answer.price = capped.unwrap_or(price);
+            answer.reason = self.reason(rule, &page, answer.frequency, capped.is_some());
+            part.count(&page, answer.frequency, answer.reason);
+        }
+        part
     }
 
     fn has_harmonic(&self) -> bool {
@@ -289,15 +342,6 @@ impl<'a> Solution<'a> {
         }
         let x = self.base * y;
         self.blend.mix(|factor| (scale * rule.answer(factor * x, page.shape)).clamp(low, high))
-    }
-
-    #[inline(always)]
-    fn answer<R: Rule>(&self, rule: R, page: &One, frequency: f64, part: &mut Part) -> Answer {
-        let host = self.bounds.hosts.price(page.host).map(|host| host.blend.price);
-        let capped = host.filter(|price| self.is_capped(*price));
-        let (freshness, age) = part.add(self.terms.order, self.has_harmonic(), page, frequency);
-        let reason = self.reason(rule, page, frequency, capped.is_some());
-        Answer { frequency, price: capped.unwrap_or(self.price()), freshness, age, reason }
     }
 
     #[inline(always)]
@@ -367,7 +411,7 @@ fn solve<'a, R: Rule, P: Pages>(
     let budget = match terms.price.in_seconds(terms.objective) {
         Funding::Price(price) => {
             if bounds.hosts.are_capped() {
-                hosts::settle(pages, rule, &mut bounds, price)?;
+                hosts::settle(pages, rule, &mut bounds, price, None)?;
             } else {
                 pages.scan(&|chunk: Columns<'_>| chunk.check_each(), &mut |()| {})?;
             }
@@ -387,10 +431,15 @@ fn solve<'a, R: Rule, P: Pages>(
     // The less the capped hosts take, the lower the price, and the more hosts reach their caps.
     let mut lowest = guess / 4.0;
     loop {
-        hosts::settle(pages, rule, &mut bounds, lowest)?;
-        let guess = first_guess(pages, rule, &bounds, budget)?;
-        let (base, blend) =
-            spend_by(rule, budget, guess, limits.floor > 0.0, |window| Gathered::of(pages, rule, &bounds, window))?;
+        let mut foreseen = hosts::settle(pages, rule, &mut bounds, lowest, Some(budget))?;
+        let guess = match &foreseen {
+            Some((window, _)) => window.base,
+            None => first_guess(pages, rule, &bounds, budget)?,
+        };
+        let (base, blend) = spend_by(rule, budget, guess, limits.floor > 0.0, |window| match foreseen.take() {
+            Some((foreseen, gathered)) if foreseen == window => Ok(gathered),
+            _ => Gathered::of(pages, rule, &bounds, window),
+        })?;
         let price = base * blend.price;
         if price >= lowest {
             return Ok((bounds, base, blend));
@@ -444,7 +493,7 @@ fn spend_by<R: Rule, E: From<Error>>(
     budget: f64,
     guess: f64,
     with_floor: bool,
-    gather: impl Fn(Window) -> std::result::Result<Gathered, E>,
+    mut gather: impl FnMut(Window) -> std::result::Result<Gathered, E>,
 ) -> std::result::Result<(f64, Blend), E> {
     let mut search = Search::new(guess);
     loop {

@@ -1,6 +1,6 @@
 //! What a plan gives, summed over pages.
 
-use super::columns::One;
+use super::columns::{BLOCK, Columns, One};
 use crate::curve::Shape;
 use crate::numeric::Sum;
 use crate::order::Order;
@@ -40,37 +40,92 @@ pub(super) struct Part {
     harmonic: f64,
 }
 
-impl Part {
-    /// Counts a page, and returns its freshness and its age in seconds.
+/// How well a copy is kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fate {
+    /// The share of time that it is fresh.
+    pub freshness: f64,
+    /// Its mean age in seconds.
+    pub age: f64,
+}
+
+impl Fate {
+    /// Of a copy whose source never changes.
+    const FRESH: Fate = Fate { freshness: 1.0, age: 0.0 };
+    /// Of one that is never visited.
+    const LEFT: Fate = Fate { freshness: 0.0, age: f64::INFINITY };
+
+    /// Of a page that is visited with some frequency.
     #[inline(always)]
-    pub(super) fn add(&mut self, order: Order, with_harmonic: bool, page: &One, frequency: f64) -> (f64, f64) {
+    pub(super) fn of(order: Order, page: &One, frequency: f64) -> Fate {
+        if page.rate == 0.0 {
+            return Fate::FRESH;
+        }
+        if frequency == 0.0 {
+            return Fate::LEFT;
+        }
+        let r = page.rate / frequency;
+        let (freshness, age_in_periods) = match page.shape {
+            Shape::Exponential => order.freshness_and_age(r),
+            shape => shape.freshness_and_age(r),
+        };
+        Fate { freshness, age: age_in_periods / frequency }
+    }
+
+    /// The same for a block of pages without shapes. Those that are visited are found first, and of these such that change less
+    /// and more often than they are visited, which have different formulas: no branch depends on a page.
+    fn of_block(order: Order, rates: &[f64], frequencies: &[f64], fates: &mut [Fate]) {
+        let (mut rarely, mut often) = ([0; BLOCK], [0; BLOCK]);
+        let (mut rare, mut many) = (0, 0);
+        for (i, (rate, frequency)) in rates.iter().zip(frequencies).enumerate() {
+            let r = rate / frequency;
+            fates[i] = if *rate == 0.0 { Fate::FRESH } else { Fate::LEFT };
+            rarely[rare] = i;
+            rare += usize::from((r > 0.0) & (r < 1.0));
+            often[many] = i;
+            many += usize::from((r >= 1.0) & (r < f64::INFINITY));
+        }
+        let mut answer = |list: &[usize]| {
+            for &i in list {
+                let (freshness, age_in_periods) = order.freshness_and_age(rates[i] / frequencies[i]);
+                fates[i] = Fate { freshness, age: age_in_periods / frequencies[i] };
+            }
+        };
+        answer(&rarely[..rare]);
+        answer(&often[..many]);
+    }
+
+    /// The same for pages in columns.
+    pub(super) fn of_all(order: Order, columns: Columns<'_>, frequencies: &[f64], fates: &mut [Fate]) {
+        if columns.shape.is_some() {
+            for (i, fate) in fates[..columns.len()].iter_mut().enumerate() {
+                *fate = Fate::of(order, &columns.one(i), frequencies[i]);
+            }
+            return;
+        }
+        let blocks = columns.rate.chunks(BLOCK).zip(frequencies.chunks(BLOCK)).zip(fates.chunks_mut(BLOCK));
+        blocks.for_each(|((rates, frequencies), fates)| Fate::of_block(order, rates, frequencies, fates));
+    }
+}
+
+impl Part {
+    /// Counts a page.
+    #[inline(always)]
+    pub(super) fn add(&mut self, order: Order, with_harmonic: bool, page: &One, frequency: f64, fate: Fate) {
         let weight = page.count * page.weight;
         self.pages += page.count;
         self.visits += page.count * frequency;
         self.spending += page.count * page.cost * frequency;
         self.weight += weight;
-        let (freshness, age) = if page.rate == 0.0 {
-            (1.0, 0.0)
-        } else if frequency == 0.0 {
-            (0.0, f64::INFINITY)
-        } else {
-            let r = page.rate / frequency;
-            let (freshness, age_in_periods) = match page.shape {
-                Shape::Exponential => order.freshness_and_age(r),
-                shape => shape.freshness_and_age(r),
-            };
-            (freshness, age_in_periods / frequency)
-        };
-        self.fresh += weight * freshness;
-        if age < f64::INFINITY {
-            self.kept_weight += weight;
-            self.kept_age += weight * age;
-        }
+        self.fresh += weight * fate.freshness;
+        // Choices, not branches: which pages are visited cannot be foreseen.
+        let is_kept = fate.age < f64::INFINITY;
+        self.kept_weight += if is_kept { weight } else { 0.0 };
+        self.kept_age += weight * if is_kept { fate.age } else { 0.0 };
         // A page without weight counts for nothing, not even where its penalty is infinite.
         if with_harmonic && page.rate > 0.0 && weight > 0.0 {
             self.harmonic += weight * order.harmonic(page.rate / frequency);
         }
-        (freshness, age)
     }
 
     pub(super) fn count(&mut self, page: &One, frequency: f64, reason: Reason) {

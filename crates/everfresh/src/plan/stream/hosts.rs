@@ -397,7 +397,9 @@ fn settle_and_foresee<R: Rule, P: Pages>(
     let (mut parts, mut gathered) = (Vec::new(), Gathered::new());
     pages.scan(&|chunk| sieve.sift(chunk), &mut |(part, others)| {
         parts.push(part);
-        others.into_iter().for_each(|others| gathered.merge(others));
+        if let Some(others) = others {
+            gathered.merge(others);
+        }
     })?;
     let prices = solve_lists(rule, caps, full, usual, &parts)?;
     for (place, own) in prices.iter().enumerate().filter(|(_, own)| own.blend.price <= window.base * window.width) {

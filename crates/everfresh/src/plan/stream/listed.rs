@@ -339,7 +339,9 @@ impl Nearby {
     fn of<R: Rule>(lists: &[&[Free]], rule: R, price: f64) -> Nearby {
         let mut whole = Nearby { price, cubic: [0.0; 4], steep: Vec::new() };
         if lists.iter().map(|pages| pages.len()).sum::<usize>() < LONG {
-            lists.iter().for_each(|pages| whole.add(pages, rule));
+            for pages in lists {
+                whole.add(pages, rule);
+            }
             return whole;
         }
         let of_part = |pages: &&[Free]| {

@@ -83,7 +83,7 @@ impl Fate {
             rarely[rare] = i;
             rare += usize::from((r > 0.0) & (r < 1.0));
             often[many] = i;
-            many += usize::from((r >= 1.0) & (r < f64::INFINITY));
+            many += usize::from((1.0..f64::INFINITY).contains(&r));
         }
         let mut answer = |list: &[usize]| {
             for &i in list {

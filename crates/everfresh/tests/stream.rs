@@ -49,6 +49,10 @@ impl Table {
     }
 }
 
+/// A page about to be given up answers to the last digits of the price, and gets what all others leave of the budget: it takes up what
+/// the kernels misjudge of them (1e-9 of each) and what the spending is off (1e-9).
+const LEFT_OVER: f64 = 2e-9;
+
 fn power(range: std::ops::Range<f64>) -> impl Strategy<Value = f64> {
     range.prop_map(|log| 10f64.powf(log))
 }
@@ -128,8 +132,7 @@ fn check(columns: Columns<'_>, terms: Terms) {
     }
     for (i, (ours, theirs)) in ours.iter().zip(exact.entries()).enumerate() {
         let theirs = theirs.frequency.per_second();
-        // A page about to be given up answers to the last digits of the price.
-        assert!((ours - theirs).abs() <= 1e-7 * theirs + 1e-9 * spent, "{terms:?} page {i}: {ours} {theirs}");
+        assert!((ours - theirs).abs() <= 1e-7 * theirs + LEFT_OVER * spent, "{terms:?} page {i}: {ours} {theirs}");
     }
 }
 
@@ -180,7 +183,7 @@ proptest! {
         prop_assert!((one.spent / other.spent - 1.0).abs() < 1e-9);
         let repeated = few.iter().zip(&table.count).flat_map(|(f, count)| vec![*f; *count as usize]);
         for (a, b) in repeated.zip(many) {
-            prop_assert!((a - b).abs() <= 1e-7 * b + 1e-9 * one.spent, "{a} {b}");
+            prop_assert!((a - b).abs() <= 1e-7 * b + LEFT_OVER * one.spent, "{a} {b}");
         }
     }
 
@@ -201,7 +204,7 @@ proptest! {
         let exact = exact.on_budget(budget, Unit::Second).unwrap();
         for (i, theirs) in wanting.iter().zip(exact.frequencies) {
             let (ours, theirs) = (ours[*i], theirs.per_second());
-            prop_assert!((ours - theirs).abs() <= 1e-7 * theirs + 1e-9 * budget, "page {i}: {ours} {theirs}");
+            prop_assert!((ours - theirs).abs() <= 1e-7 * theirs + LEFT_OVER * budget, "page {i}: {ours} {theirs}");
         }
     }
 

@@ -88,7 +88,14 @@ fn tasks(desk: &mut Desk, sample: &[PageId], rules: &super::RulesOf) -> Result<T
         let note = store.noted(*page).map_err(failure)?.map_or_else(Note::default, |note| Note::decode(&note));
         let rules = rules.get(page).cloned().unwrap_or_else(|| Arc::new(Rules::default()));
         // Nothing is given out: the lease has no number.
-        let task = Task { lease: LeaseId(u64::MAX), page: *page, address: Address::configured(&text)?, note, rules };
+        let task = Task {
+            lease: LeaseId(u64::MAX),
+            page: *page,
+            address: Address::configured(&text)?,
+            note,
+            rules,
+            level: None,
+        };
         tasks.entry(host).or_default().push(task);
     }
     Ok(tasks)

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::clock::Clock;
 use super::note::Note;
-use super::visit::{Copy, Found, Task, visit};
+use super::visit::{Copy, Found, Task, record, visit};
 use crate::desk::failure;
 use crate::interrupt;
 use crate::output;
@@ -226,7 +226,8 @@ impl Keeper {
                 self.going_on.remove(&lease.id);
                 continue;
             };
-            let task = Task { lease: lease.id, page: lease.page, address, note, rules };
+            let level = self.archive.is_some().then_some(warc::Settings::LEVEL);
+            let task = Task { lease: lease.id, page: lease.page, address, note, rules, level };
             let (sources, clock, send) = (self.sources.clone(), self.clock, send.clone());
             tokio::spawn(async move {
                 // Nobody listens when the run has ended: the lease expires.
@@ -268,9 +269,13 @@ impl Keeper {
             Some(Copy::Resource { content_type, bytes }) => {
                 archive.keep_resource(&found.address, date(found.at_s), content_type, bytes)
             }
-            Some(Copy::Answer { exchange, body }) => {
+            Some(Copy::Answer { exchange, body, prepared }) => {
                 let (request, head) = (exchange.request_head(), exchange.response_head(body.len()));
-                archive.keep(&record(&found.address, exchange, &request, &head, body))
+                let answer = record(&found.address, exchange, &request, &head, body);
+                match prepared {
+                    Some(prepared) => archive.keep_prepared(&answer, prepared),
+                    None => archive.keep(&answer),
+                }
             }
             Some(Copy::Unchanged { exchange }) => {
                 let (request, head) = (exchange.request_head(), exchange.response_head(0));
@@ -391,18 +396,6 @@ fn date(unix_s: f64) -> jiff::Timestamp {
     #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate")]
     let micros = (1e6 * unix_s).round() as i64;
     jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
-}
-
-/// An exchange as an archive keeps it, under the address that the page has here.
-fn record<'a>(
-    target: &'a str,
-    exchange: &'a everfresh_crawl::fetch::Exchange,
-    request: &'a [u8],
-    head: &'a [u8],
-    body: &'a [u8],
-) -> warc::Exchange<'a> {
-    let (date, address) = (exchange.date, exchange.ip);
-    warc::Exchange { target, date, address, request: Some(request), head, body, truncated: None }
 }
 
 /// A runtime with a thread for each core.

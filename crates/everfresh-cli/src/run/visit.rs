@@ -6,6 +6,7 @@ use bytes::Bytes;
 use everfresh::{Period, Unit};
 use everfresh_crawl::content::{Compared, Content, Hint, Known, Rules};
 use everfresh_crawl::fetch::{Address, Ask, Exchange, Fetched, Hints, Manners, Outcome as Came, Source, Sources};
+use everfresh_crawl::warc::{self, Prepared};
 use everfresh_sched::{LeaseId, Outcome, PageId};
 
 use super::clock::Clock;
@@ -18,6 +19,8 @@ pub(crate) struct Task {
     pub address: Address,
     pub note: Note,
     pub rules: Arc<Rules>,
+    /// Copies are compressed at this level; none are kept without one.
+    pub level: Option<u32>,
 }
 
 /// What a visit found.
@@ -46,8 +49,8 @@ pub(crate) struct Found {
 
 /// What is kept of a visit.
 pub(crate) enum Copy {
-    /// An answer of the web.
-    Answer { exchange: Box<Exchange>, body: Bytes },
+    /// An answer of the web, and, if it is not what the copy is anyway, made ready to be kept.
+    Answer { exchange: Box<Exchange>, body: Bytes, prepared: Option<Prepared> },
     /// The word of the web that nothing changed.
     Unchanged { exchange: Box<Exchange> },
     /// Bytes that came otherwise.
@@ -103,7 +106,8 @@ impl Found {
     fn read(&mut self, fetched: Fetched, task: &Task) {
         self.take_hints(&fetched.hints);
         let content = Content::read(&fetched.body, fetched.content_type.as_deref(), &task.rules);
-        let compared = task.note.known.as_ref().map(|known| known.compare(&content));
+        let known = Known::of(&content);
+        let compared = task.note.known.as_ref().map(|before| before.compare_known(&known));
         self.outcome = match compared {
             // By other rules than the copy was read: nothing can be said.
             Some(Compared::Unchanged) if task.note.was_gone => self.changed(0.0),
@@ -118,12 +122,14 @@ impl Found {
         };
         let may_keep = !fetched.hints.no_archive && !content.forbids_archiving();
         self.hints = content.hints().to_vec();
-        self.note =
-            Some(Note { validators: fetched.hints.validators, known: Some(Known::of(&content)), was_gone: false });
+        let is_other = task.note.known.as_ref().is_none_or(|before| before.bytes_digest() != known.bytes_digest());
+        self.note = Some(Note { validators: fetched.hints.validators, known: Some(known), was_gone: false });
+        let level = task.level.filter(|_| is_other);
         self.copy = may_keep.then(|| {
             let (content_type, bytes) = (fetched.content_type, fetched.body);
             if let Some(exchange) = fetched.exchange {
-                return Copy::Answer { exchange: Box::new(exchange), body: bytes };
+                let prepared = level.and_then(|level| prepared(&self.address, &exchange, &bytes, level));
+                return Copy::Answer { exchange: Box::new(exchange), body: bytes, prepared };
             }
             Copy::Resource {
                 content_type: content_type.unwrap_or_else(|| "application/octet-stream".to_owned()),
@@ -137,4 +143,23 @@ impl Found {
         let last_change = ago.and_then(|ago| Period::of(ago, Unit::Second).ok());
         Outcome::Changed { divergence, last_change }
     }
+}
+
+/// Compresses an answer here, beside other visits: the one thread that keeps copies has enough to do. What cannot be made ready is
+/// refused with its reason when it is kept.
+fn prepared(address: &str, exchange: &Exchange, body: &[u8], level: u32) -> Option<Prepared> {
+    let (request, head) = (exchange.request_head(), exchange.response_head(body.len()));
+    Prepared::of(&record(address, exchange, &request, &head, body), level).ok()
+}
+
+/// An exchange as an archive keeps it, under the address that the page has here.
+pub(crate) fn record<'a>(
+    target: &'a str,
+    exchange: &'a Exchange,
+    request: &'a [u8],
+    head: &'a [u8],
+    body: &'a [u8],
+) -> warc::Exchange<'a> {
+    let (date, address) = (exchange.date, exchange.ip);
+    warc::Exchange { target, date, address, request: Some(request), head, body, truncated: None }
 }

@@ -62,6 +62,7 @@ pub enum Compared {
 /// assert_eq!(known.compare(&read("<p id=1>one two three four five six seven eight nine")), Compared::Unchanged);
 /// let ten = read("<p>one two three four five six seven eight nine ten");
 /// assert_eq!(known.compare(&ten), Compared::Changed { divergence: 1.0 / 3.0 }); // 2 of 3 fragments of eight words
+/// assert_eq!(known.compare_known(&Known::of(&ten)), known.compare(&ten));
 /// assert_eq!(Known::decode(&known.encode())?, known);
 /// # Ok::<(), everfresh::Error>(())
 /// ```
@@ -118,19 +119,31 @@ impl Known {
 
     /// Compares the copy with what was found.
     pub fn compare(&self, found: &Content) -> Compared {
-        if self.bytes_digest == found.bytes_digest {
-            return Compared::Unchanged;
+        let digests = (found.bytes_digest, found.reading, found.text_digest);
+        self.same(digests).unwrap_or_else(|| self.distance(&sketch(&found.text)))
+    }
+
+    /// Compares the copy with what is known of what was found: for those who need both, whose text is cut into fragments once.
+    pub fn compare_known(&self, found: &Known) -> Compared {
+        let digests = (found.bytes_digest, found.reading, found.text_digest);
+        self.same(digests).unwrap_or_else(|| self.distance(&found.sketch))
+    }
+
+    /// What digests of bytes and text and the rules say; nothing if the texts differ.
+    fn same(&self, (bytes, reading, text): (Digest, u64, Digest)) -> Option<Compared> {
+        if self.bytes_digest == bytes {
+            return Some(Compared::Unchanged);
         }
-        if self.reading != found.reading {
-            return Compared::OtherReading;
+        if self.reading != reading {
+            return Some(Compared::OtherReading);
         }
-        if self.text_digest == found.text_digest {
-            return Compared::Unchanged;
-        }
-        let sketch = sketch(&found.text);
+        (self.text_digest == text).then_some(Compared::Unchanged)
+    }
+
+    fn distance(&self, found: &Sketch) -> Compared {
         // Of texts without words only equality is known.
-        let wordless = self.sketch.is_empty() && sketch.is_empty();
-        Compared::Changed { divergence: if wordless { 1.0 } else { self.sketch.distance(&sketch).value } }
+        let wordless = self.sketch.is_empty() && found.is_empty();
+        Compared::Changed { divergence: if wordless { 1.0 } else { self.sketch.distance(found).value } }
     }
 
     /// Everything as bytes, to be stored: at most [`Known::MOST_BYTES`].

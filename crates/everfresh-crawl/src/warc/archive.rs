@@ -1,6 +1,7 @@
 use super::digest::payload_digest;
 use super::error::{Error, Result};
 use super::index::{Index, Version};
+use super::member::Prepared;
 use super::read::Reader;
 use super::record::{Kind, Record};
 use super::write::{Exchange, Original, Place, Settings, Writer, date, to_millisecond};
@@ -84,6 +85,17 @@ impl Archive {
             None => writer.response(exchange)?,
         };
         self.note(exchange, place, digest, original.is_some())
+    }
+
+    /// The same for an answer that was made ready before, by whoever fetched it.
+    pub fn keep_prepared(&mut self, exchange: &Exchange<'_>, prepared: &Prepared) -> Result<Version> {
+        let original = self.original(exchange.target)?.filter(|original| original.digest == prepared.digest);
+        let writer = writer(&mut self.writer, &self.folder)?;
+        let place = match &original {
+            Some(original) => writer.revisit(exchange, &refer(original))?,
+            None => writer.prepared(exchange.date, prepared)?,
+        };
+        self.note(exchange, place, prepared.digest.clone(), original.is_some())
     }
 
     /// Keeps that the source said that nothing changed (304); without a copy to refer to, as an answer like any other.

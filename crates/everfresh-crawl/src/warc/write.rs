@@ -1,8 +1,8 @@
 use super::digest::payload_digest;
 use super::error::{Error, Result};
+use super::member::{self, Prepared, Records};
 use super::read::Reader;
 use super::record::Kind;
-use flate2::{Compression, GzBuilder};
 use jiff::Timestamp;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -26,10 +26,20 @@ pub struct Settings {
     pub about: Vec<(String, String)>,
 }
 
+impl Settings {
+    /// The level of compression unless another is asked for: at 3 a third of all the time of a first visit went into compressing.
+    pub const LEVEL: u32 = 2;
+}
+
 impl Default for Settings {
-    /// `everfresh-*.warc.gz` of about a gigabyte, which is what other archives have.
+    /// `everfresh-*.warc.gz` of about a gigabyte, which is what other archives have, at [`Settings::LEVEL`].
     fn default() -> Self {
-        Settings { prefix: "everfresh".to_owned(), most_bytes: 1_000_000_000, level: 3, about: Vec::new() }
+        Settings {
+            prefix: "everfresh".to_owned(),
+            most_bytes: 1_000_000_000,
+            level: Settings::LEVEL,
+            about: Vec::new(),
+        }
     }
 }
 
@@ -64,7 +74,7 @@ pub enum Truncated {
 }
 
 impl Truncated {
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Truncated::Length => "length",
             Truncated::Time => "time",
@@ -161,8 +171,12 @@ impl Writer {
     /// Keeps an answer, and before it what was asked; the place is that of the answer.
     pub fn response(&mut self, exchange: &Exchange<'_>) -> Result<Place> {
         let payload = payload_digest(exchange.body);
-        let block = [exchange.head, exchange.body].concat();
-        self.exchange(exchange, Kind::Response, &block, vec![("WARC-Payload-Digest", payload)])
+        self.append_both(exchange.date, &member::response(exchange, &payload, self.settings.level)?)
+    }
+
+    /// Keeps an answer that was made ready before.
+    pub fn prepared(&mut self, at: Timestamp, prepared: &Prepared) -> Result<Place> {
+        self.append_both(at, &prepared.records)
     }
 
     /// Keeps that the answer had the payload of an earlier one; its head is kept, its body is not.
@@ -184,7 +198,8 @@ impl Writer {
             ("WARC-Refers-To-Target-URI", original.target.to_owned()),
             ("WARC-Refers-To-Date", date(original.date)),
         ];
-        self.exchange(exchange, Kind::Revisit, exchange.head, fields)
+        let records = member::records(exchange, Kind::Revisit, exchange.head, fields, self.settings.level)?;
+        self.append_both(exchange.date, &records)
     }
 
     /// Keeps bytes that came without HTTP: a file, what a command printed.
@@ -193,34 +208,8 @@ impl Writer {
         let mut fields = about(Kind::Resource, &id(), at, Some(target))?;
         fields.push(("Content-Type", content_type.to_owned()));
         fields.push(("WARC-Payload-Digest", payload_digest(bytes)));
-        let member = self.member(&fields, bytes)?;
+        let member = member::member(&fields, bytes, self.settings.level)?;
         self.append(at, &[], &member)
-    }
-
-    fn exchange(
-        &mut self,
-        exchange: &Exchange<'_>,
-        kind: Kind,
-        block: &[u8],
-        more: Vec<(&'static str, String)>,
-    ) -> Result<Place> {
-        let name = id();
-        let mut fields = about(kind, &name, exchange.date, Some(exchange.target))?;
-        fields.push(("Content-Type", "application/http; msgtype=response".to_owned()));
-        fields.extend(exchange.address.map(|address| ("WARC-IP-Address", address.to_string())));
-        fields.extend(exchange.truncated.map(|why| ("WARC-Truncated", why.name().to_owned())));
-        fields.extend(more);
-        let answer = self.member(&fields, block)?;
-        let request = match exchange.request {
-            Some(request) => {
-                let mut fields = about(Kind::Request, &id(), exchange.date, Some(exchange.target))?;
-                fields.push(("Content-Type", "application/http; msgtype=request".to_owned()));
-                fields.push(("WARC-Concurrent-To", name));
-                self.member(&fields, request)?
-            }
-            None => Vec::new(),
-        };
-        self.append(exchange.date, &request, &answer)
     }
 
     /// Everything that was written is on the disk when this returns.
@@ -229,24 +218,8 @@ impl Writer {
         open.file.sync_data().map_err(Error::file("write", &self.folder.join(&open.name)))
     }
 
-    /// A record as a gzip member.
-    fn member(&self, fields: &[(&str, String)], block: &[u8]) -> Result<Vec<u8>> {
-        let length = block.len();
-        let mut head = String::from("WARC/1.1\r\n");
-        for (name, value) in fields {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        let digest = payload_digest(block);
-        head.push_str(&format!("WARC-Block-Digest: {digest}\r\nContent-Length: {length}\r\n\r\n"));
-        let mut gzip =
-            GzBuilder::new().write(Vec::with_capacity(length / 4 + 512), Compression::new(self.settings.level.min(9)));
-        let compressed = || -> io::Result<Vec<u8>> {
-            gzip.write_all(head.as_bytes())?;
-            gzip.write_all(block)?;
-            gzip.write_all(b"\r\n\r\n")?;
-            gzip.finish()
-        };
-        compressed().map_err(Error::file("compress a record for", &self.folder))
+    fn append_both(&mut self, at: Timestamp, records: &Records) -> Result<Place> {
+        self.append(at, &records.request, &records.answer)
     }
 
     /// Writes two members behind each other, the first possibly empty; the place is that of the second.
@@ -297,7 +270,7 @@ impl Writer {
             check("value of a field", value, "one line", |c| !c.is_control())?;
             block.push_str(&format!("{name}: {value}\r\n"));
         }
-        let member = self.member(&fields, block.as_bytes())?;
+        let member = member::member(&fields, block.as_bytes(), self.settings.level)?;
         file.write_all(&member).and_then(|()| file.sync_all()).map_err(Error::file("write", &path))?;
         sync_folder(&self.folder)?;
         self.open = Some(Open { name, file, length: member.len() as u64 });
@@ -342,7 +315,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// The fields that every record has.
-fn about(kind: Kind, id: &str, at: Timestamp, target: Option<&str>) -> Result<Vec<(&'static str, String)>> {
+pub(super) fn about(kind: Kind, id: &str, at: Timestamp, target: Option<&str>) -> Result<Vec<(&'static str, String)>> {
     let mut fields =
         vec![("WARC-Type", kind.name().to_owned()), ("WARC-Record-ID", id.to_owned()), ("WARC-Date", date(at))];
     if let Some(target) = target {
@@ -352,7 +325,7 @@ fn about(kind: Kind, id: &str, at: Timestamp, target: Option<&str>) -> Result<Ve
     Ok(fields)
 }
 
-fn id() -> String {
+pub(super) fn id() -> String {
     format!("<urn:uuid:{}>", uuid::Uuid::new_v4())
 }
 

@@ -1,0 +1,161 @@
+//! Records as gzip members, made by whoever has time: no file is needed for it.
+
+use super::digest::payload_digest;
+use super::error::{Error, Result};
+use super::record::Kind;
+use super::write::{Exchange, about, id};
+use flate2::{Compress, Compression, FlushCompress, Status};
+use std::cell::RefCell;
+use std::io;
+use std::path::Path;
+
+/// Gzip's largest window.
+const WINDOW_BITS: u8 = 15;
+
+thread_local! {
+    /// The state of a compressor is 300 kB that would be made and cleared for each record: of a short one that is most of the work.
+    static COMPRESSOR: RefCell<Option<(u32, Compress)>> = const { RefCell::new(None) };
+}
+
+/// An answer made ready to be kept: the digest of its payload, and its records, compressed.
+///
+/// That is most of the work of keeping it, and needs no archive: threads that fetch can do it beside each other, while one keeps what
+/// they found. See [`super::Archive::keep_prepared`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    pub(super) digest: String,
+    pub(super) records: Records,
+}
+
+impl Prepared {
+    /// Compresses an answer at a level of 0 to 9, as [`super::Settings::level`] has it.
+    ///
+    /// ```
+    /// use everfresh_crawl::warc::{Archive, Exchange, Prepared, Settings, answer_head};
+    /// let head = answer_head("HTTP/1.1", 200, "OK", [("Content-Type", "text/plain")], Some(4));
+    /// let date = "2024-05-01T00:00:00Z".parse()?;
+    /// let (target, request, address, truncated) = ("http://a.example/", None, None, None);
+    /// let answer = Exchange { target, date, address, request, head: &head, body: b"soup", truncated };
+    /// let folder = tempfile::tempdir()?;
+    /// let mut archive = Archive::open(folder.path(), Settings::default())?;
+    /// let version = archive.keep_prepared(&answer, &Prepared::of(&answer, 2)?)?;
+    /// assert_eq!(archive.read(&version)?.bytes, b"soup");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of(exchange: &Exchange<'_>, level: u32) -> Result<Prepared> {
+        let digest = payload_digest(exchange.body);
+        let records = response(exchange, &digest, level)?;
+        Ok(Prepared { digest, records })
+    }
+}
+
+/// What was asked, possibly nothing, and what was answered, each a gzip member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Records {
+    pub(super) request: Vec<u8>,
+    pub(super) answer: Vec<u8>,
+}
+
+/// An answer in full.
+pub(super) fn response(exchange: &Exchange<'_>, payload: &str, level: u32) -> Result<Records> {
+    let block = [exchange.head, exchange.body].concat();
+    records(exchange, Kind::Response, &block, vec![("WARC-Payload-Digest", payload.to_owned())], level)
+}
+
+/// An answer of a kind, and before it what was asked.
+pub(super) fn records(
+    exchange: &Exchange<'_>,
+    kind: Kind,
+    block: &[u8],
+    more: Vec<(&'static str, String)>,
+    level: u32,
+) -> Result<Records> {
+    let name = id();
+    let mut fields = about(kind, &name, exchange.date, Some(exchange.target))?;
+    fields.push(("Content-Type", "application/http; msgtype=response".to_owned()));
+    fields.extend(exchange.address.map(|address| ("WARC-IP-Address", address.to_string())));
+    fields.extend(exchange.truncated.map(|why| ("WARC-Truncated", why.name().to_owned())));
+    fields.extend(more);
+    let answer = member(&fields, block, level)?;
+    let request = match exchange.request {
+        Some(request) => {
+            let mut fields = about(Kind::Request, &id(), exchange.date, Some(exchange.target))?;
+            fields.push(("Content-Type", "application/http; msgtype=request".to_owned()));
+            fields.push(("WARC-Concurrent-To", name));
+            member(&fields, request, level)?
+        }
+        None => Vec::new(),
+    };
+    Ok(Records { request, answer })
+}
+
+/// A record as a gzip member.
+pub(super) fn member(fields: &[(&str, String)], block: &[u8], level: u32) -> Result<Vec<u8>> {
+    let length = block.len();
+    let mut head = String::from("WARC/1.1\r\n");
+    for (name, value) in fields {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    let digest = payload_digest(block);
+    head.push_str(&format!("WARC-Block-Digest: {digest}\r\nContent-Length: {length}\r\n\r\n"));
+    let packed = pack(&[head.as_bytes(), block, b"\r\n\r\n"], level.min(9));
+    packed.map_err(Error::file("compress", Path::new("a record")))
+}
+
+/// Pieces behind each other as one gzip member, by the compressor of this thread.
+fn pack(pieces: &[&[u8]], level: u32) -> io::Result<Vec<u8>> {
+    COMPRESSOR.with_borrow_mut(|kept| {
+        let (_, gzip) = match kept {
+            Some(kept) if kept.0 == level => kept,
+            other => other.insert((level, Compress::new_gzip(Compression::new(level), WINDOW_BITS))),
+        };
+        gzip.reset();
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let mut out = Vec::with_capacity(length / 3 + 512);
+        for piece in pieces {
+            feed(gzip, piece, FlushCompress::None, &mut out)?;
+        }
+        feed(gzip, &[], FlushCompress::Finish, &mut out)?;
+        Ok(out)
+    })
+}
+
+/// Takes all of a piece in, or, when it is the end, writes all out.
+fn feed(gzip: &mut Compress, piece: &[u8], flush: FlushCompress, out: &mut Vec<u8>) -> io::Result<()> {
+    let start = gzip.total_in();
+    loop {
+        let taken = usize::try_from(gzip.total_in() - start).map_err(io::Error::other)?;
+        let is_last = matches!(flush, FlushCompress::Finish);
+        if taken == piece.len() && !is_last {
+            return Ok(());
+        }
+        out.reserve(1024);
+        if gzip.compress_vec(&piece[taken..], out, flush).map_err(io::Error::other)? == Status::StreamEnd {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    #[test]
+    fn one_compressor_packs_many_members_of_any_length_and_level() {
+        let mut random = 1_u32;
+        for length in [0, 1, 10, 300, 70_000, 1_000_000, 5] {
+            for level in [1, 2, 9, 0] {
+                let noise = std::iter::repeat_with(|| {
+                    random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (random >> 24) as u8
+                });
+                let text: Vec<u8> = noise.take(length).collect();
+                let packed = pack(&[&text, b"", b"end"], level).unwrap();
+                let mut back = Vec::new();
+                flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut back).unwrap();
+                assert!(back == [text.as_slice(), b"end"].concat(), "{length} bytes, level {level}");
+            }
+        }
+    }
+}

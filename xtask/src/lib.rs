@@ -1,4 +1,4 @@
-//! Automation for the project: `cargo xtask tidy`, `cargo xtask figures`, `cargo xtask bench`.
+//! Automation for the project: `cargo xtask tidy`, `cargo xtask figures`, `cargo xtask bench`, `cargo xtask soak`.
 
 pub mod bench;
 pub mod bench_bakeoff;
@@ -8,8 +8,10 @@ pub mod bench_longevity;
 pub mod bench_schedule;
 pub mod bench_simulate;
 pub mod bench_visits;
+pub mod crawl;
 pub mod figure_bounds;
 pub mod figures;
+pub mod soak;
 pub mod tidy;
 
 use std::path::{Path, PathBuf};

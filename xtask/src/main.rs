@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use xtask::bench::Options;
@@ -23,7 +24,15 @@ usage: cargo xtask <command>
   bench bakeoff [--pages N] [--runs N]
             compares policies on recorded traces (where EVERFRESH_DATA says, else ../shared/data), with so many seeds
   bench longevity [--pages N] [--runs N]
-            measures text into fragments and sketches, N lines of it, and extending and fitting profiles";
+            measures text into fragments and sketches, N lines of it, and extending and fitting profiles
+  bench crawl [--pages N] [--rival-pages N] [--hosts N]
+            measures `everfresh run` on loopback beside a bare load generator and Scrapy (0 rival pages: without it), and its memory
+  soak [--minutes N] [--program FILE]
+            runs `everfresh run` (as tests build it, or this file) on the demo's web for so long, an hour unless said, while it is
+            killed and hosts fail, and checks that nothing is lost and the budget kept";
+
+/// What can be measured.
+const BENCHES: [&str; 8] = ["plan", "files", "estimate", "longevity", "simulate", "bakeoff", "schedule", "crawl"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,9 +40,9 @@ fn main() -> ExitCode {
     let result = match arguments[..] {
         ["tidy"] => tidy(),
         ["figures"] => figures(),
-        ["bench", what @ ("plan" | "files" | "estimate" | "longevity" | "simulate" | "bakeoff" | "schedule"), ..] => {
-            bench(what, &arguments[2..])
-        }
+        ["bench", what, ..] if BENCHES.contains(&what) => bench(what, &arguments[2..]),
+        ["serve-pages"] => xtask::crawl::serve(&mut std::io::stdout()).map(|()| ExitCode::SUCCESS),
+        ["soak", ..] => soak(&arguments[1..]),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -64,6 +73,22 @@ fn figures() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn soak(arguments: &[&str]) -> Result<ExitCode> {
+    let (mut options, mut program) = (xtask::soak::OPTIONS, None);
+    for pair in arguments.chunks(2) {
+        match *pair {
+            ["--minutes", text] => {
+                let minutes: u64 = text.parse().with_context(|| format!("--minutes must be whole, got `{text}`"))?;
+                options.length = Duration::from_mins(minutes.clamp(1, 10_000));
+            }
+            ["--program", path] => program = Some(path.into()),
+            _ => bail!("cannot read {pair:?}\n{USAGE}"),
+        }
+    }
+    print!("{}", xtask::soak::run(options, program)?);
+    Ok(ExitCode::SUCCESS)
+}
+
 fn bench(what: &str, arguments: &[&str]) -> Result<ExitCode> {
     if cfg!(debug_assertions) {
         // Only optimised code is worth measuring.
@@ -77,6 +102,7 @@ fn bench(what: &str, arguments: &[&str]) -> Result<ExitCode> {
         "simulate" => xtask::bench_simulate::OPTIONS,
         "bakeoff" => xtask::bench_bakeoff::OPTIONS,
         "schedule" => xtask::bench_schedule::OPTIONS,
+        "crawl" => xtask::crawl::OPTIONS,
         _ => Options::default(),
     };
     for pair in arguments.chunks(2) {
@@ -101,6 +127,7 @@ fn bench(what: &str, arguments: &[&str]) -> Result<ExitCode> {
         "longevity" => xtask::bench_longevity::run(options)?,
         "simulate" => xtask::bench_simulate::run(options)?,
         "schedule" => xtask::bench_schedule::run(options)?,
+        "crawl" => xtask::crawl::run(options)?,
         _ => xtask::bench_estimate::run(options)?,
     };
     print!("{text}");

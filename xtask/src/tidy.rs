@@ -24,7 +24,7 @@ const DIRECTION: [(&str, &[&str]); 7] = [
     ("everfresh-crawl", &["everfresh"]),
     ("everfresh-sim", &["everfresh", "everfresh-sched"]),
     ("everfresh-cli", &["everfresh", "everfresh-sched", "everfresh-store", "everfresh-crawl", "everfresh-sim"]),
-    ("xtask", &["everfresh", "everfresh-sched", "everfresh-store", "everfresh-sim"]),
+    ("xtask", &["everfresh", "everfresh-sched", "everfresh-store", "everfresh-crawl", "everfresh-sim"]),
 ];
 
 /// Crates that compute and nothing else, and what they must not name.

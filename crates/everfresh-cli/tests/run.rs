@@ -287,3 +287,68 @@ fn who_comes_second_hears_who_runs() {
     let last = lines.last().unwrap().unwrap();
     assert_eq!(last, "1 visit: 1 changed, 0 unchanged, 0 gone, 0 failed");
 }
+
+/// Runs a test of this file again in a mount namespace of its own, with a small disk at this variable's place.
+const SMALL_DISK: &str = "EVERFRESH_TEST_DIR";
+
+fn on_a_small_disk(test: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o size=160m tmpfs \"$EVERFRESH_TEST_DIR\" && exec \"$0\" \"$1\" --exact --nocapture";
+    let exe = std::env::current_exe().unwrap();
+    let run = |flags: &str| {
+        let mut command = Command::new("unshare");
+        command.arg(flags).args(["sh", "-c", script]).arg(&exe).arg(test).env(SMALL_DISK, dir.path());
+        command.output().expect("unshare must be there (util-linux)")
+    };
+    // Root may mount at once; others within a user namespace.
+    let as_root = run("-m");
+    let output = if as_root.status.success() { as_root } else { run("-rm") };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+/// Writes until there is no space.
+fn fill(path: &Path) {
+    let mut file = std::fs::File::create(path).unwrap();
+    let block = vec![0u8; 1 << 16];
+    while file.write_all(&block).is_ok() {}
+    while file.write_all(&block[..512]).is_ok() {}
+}
+
+#[test]
+fn a_full_disk_is_waited_out_and_loses_nothing() {
+    let Ok(dir) = std::env::var(SMALL_DISK) else {
+        return on_a_small_disk("a_full_disk_is_waited_out_and_loses_nothing");
+    };
+    let (web, dir) = (Web::start(), Path::new(&dir));
+    (0..40).for_each(|number| web.set(&format!("/{number}"), &page(&format!("the words {number}"))));
+    let list: String = (0..40).map(|number| web.url(&format!("/{number}")) + "\n").collect();
+    std::fs::write(dir.join("urls.txt"), list).unwrap();
+    std::fs::write(dir.join("everfresh.toml"), CONFIG).unwrap();
+    let mut running = Command::new(env!("CARGO_BIN_EXE_everfresh"))
+        .current_dir(dir)
+        .args(["run", "everfresh.toml", "--budget", "100/s", "--allow", "127.0.0.0/8", "--contact", "me@example.org"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("/39 ")), "every page is visited");
+    fill(&dir.join("ballast"));
+    assert!(lines.any(|line| line.contains("is full: waiting for space")), "a full disk is said");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert!(running.try_wait().unwrap().is_none(), "it goes on");
+    web.set("/7", &page("quite other words"));
+    std::fs::remove_file(dir.join("ballast")).unwrap();
+    assert!(lines.any(|line| line == "there is space again: going on"));
+    let changed = web.url("/7") + " changed by ";
+    assert!(lines.any(|line| line.contains(&changed)), "work goes on");
+    let stopped = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
+    assert!(stopped.success());
+    let last = lines.last().unwrap();
+    assert!(running.wait().unwrap().success() && last.contains("0 gone, 0 failed"), "{last}");
+    assert!(said(dir, &["cat", &web.url("/7")]).contains("quite other words"));
+    for number in 0..40 {
+        let text = said(dir, &["cat", &web.url(&format!("/{number}"))]);
+        assert!(text.contains("otherwise always the same"), "{text}");
+    }
+}

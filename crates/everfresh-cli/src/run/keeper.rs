@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use super::clock::Clock;
 use super::note::Note;
+use super::space::{is_full, is_of_space};
 use super::visit::{Copy, Found, Task, record, visit};
 use crate::desk::failure;
 use crate::interrupt;
@@ -47,11 +48,15 @@ pub(crate) struct Keeper {
     pub follows: HashSet<PageId>,
     pub tally: Tally,
     going_on: HashSet<LeaseId>,
+    /// What came back and is not kept yet: it stays here while the disk is full.
+    unkept: Vec<Found>,
     began_s: f64,
     replanned_s: f64,
     expected: Freshness,
     kept_events: u64,
     slowed: HashMap<HostId, f64>,
+    /// Hosts that are left alone, and until when.
+    resting: HashMap<HostId, f64>,
     plain: Arc<Rules>,
 }
 
@@ -71,11 +76,18 @@ pub(crate) trait Watch {
     fn visited(&mut self, found: &Found);
     /// A moment has passed.
     fn moment(&mut self, keeper: &mut Keeper) -> Result<()>;
+    /// Something must be said.
+    fn word(&mut self, text: &str) {
+        output::say(text);
+    }
     /// May it go on?
     fn goes_on(&self) -> bool {
         true
     }
 }
+
+/// While the disk is full this is waited between two looks.
+const FULL_PAUSE: Duration = Duration::from_secs(2);
 
 /// Nobody waits longer than this for a word that something is to stop.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -113,10 +125,12 @@ impl Keeper {
             follows: HashSet::new(),
             tally: Tally::default(),
             going_on: HashSet::new(),
+            unkept: Vec::new(),
             began_s: 0.0,
             replanned_s: f64::NEG_INFINITY,
             expected: Freshness::default(),
             slowed: HashMap::new(),
+            resting: HashMap::new(),
             plain: Arc::new(Rules::default()),
         }
     }
@@ -130,11 +144,16 @@ impl Keeper {
         let mut active_s = self.began_s;
         loop {
             let now_s = self.clock.now_s();
-            self.tend(now_s)?;
-            if self.give_out(now_s, until == Until::Idle, &send)? > 0 || !self.going_on.is_empty() {
-                active_s = now_s;
+            let worked = self.work(now_s, until == Until::Idle, &send, &mut receive, watch).await;
+            match worked {
+                Ok(true) => active_s = now_s,
+                Ok(false) => {}
+                // Who comes only now and then is better told at once.
+                Err(error) if until != Until::Idle && is_of_space(&error, self.scheduler.store().dir()) => {
+                    self.wait_for_space(&error, watch).await?;
+                }
+                Err(error) => return Err(error),
             }
-            watch.moment(self)?;
             let is_over = match until {
                 Until::Stopped => false,
                 // A host's gap may be all that is waited for.
@@ -144,9 +163,43 @@ impl Keeper {
             if is_over || !watch.goes_on() || interrupt::is_wanted() {
                 break;
             }
-            self.wait(now_s, &mut receive, watch).await?;
         }
         self.finish(&mut receive, watch).await
+    }
+
+    /// One round: gives out what is due, and keeps what comes back; says whether there was anything to do.
+    async fn work(
+        &mut self,
+        now_s: f64,
+        ahead: bool,
+        send: &mpsc::UnboundedSender<Found>,
+        receive: &mut mpsc::UnboundedReceiver<Found>,
+        watch: &mut dyn Watch,
+    ) -> Result<bool> {
+        self.keep_unkept(watch)?;
+        self.tend(now_s)?;
+        let is_busy = self.give_out(now_s, ahead, send)? > 0 || !self.going_on.is_empty();
+        watch.moment(self)?;
+        self.wait(now_s, receive, watch).await?;
+        Ok(is_busy)
+    }
+
+    /// Says that the disk is full and waits until it is not; what came back meanwhile is kept then.
+    async fn wait_for_space(&mut self, error: &anyhow::Error, watch: &mut dyn Watch) -> Result<()> {
+        let dir = self.scheduler.store().dir().to_owned();
+        watch.word(&format!(
+            "`{}` is full: waiting for space, with what was acknowledged safe ({error:#})",
+            dir.display()
+        ));
+        while watch.goes_on() && !interrupt::is_wanted() {
+            tokio::time::sleep(FULL_PAUSE).await;
+            if !is_full(&dir) && self.archive.as_mut().is_none_or(|archive| archive.reopen().is_ok()) {
+                watch.word("there is space again: going on");
+                break;
+            }
+            watch.moment(self)?;
+        }
+        Ok(())
     }
 
     /// Waits for what comes back, or for the time when something is due.
@@ -162,11 +215,11 @@ impl Keeper {
         let least = Duration::from_millis(1);
         let pause = next.map_or(PATIENCE, |next| self.clock.wait(next).clamp(least, PATIENCE));
         if let Ok(Some(first)) = tokio::time::timeout(pause, receive.recv()).await {
-            let mut all = vec![first];
+            self.unkept.push(first);
             while let Ok(more) = receive.try_recv() {
-                all.push(more);
+                self.unkept.push(more);
             }
-            self.take_in(&all, watch)?;
+            self.keep_unkept(watch)?;
         }
         Ok(())
     }
@@ -176,9 +229,10 @@ impl Keeper {
         let deadline = tokio::time::Instant::now() + LAST_VISITS;
         while !self.going_on.is_empty() {
             match tokio::time::timeout_at(deadline, receive.recv()).await {
-                Ok(Some(found)) => self.take_in(&[found], watch)?,
+                Ok(Some(found)) => self.unkept.push(found),
                 _ => break,
             }
+            self.keep_unkept(watch)?;
         }
         self.scheduler.compact().map_err(failure)?;
         self.scheduler.store_mut().settle().map_err(failure)
@@ -214,7 +268,6 @@ impl Keeper {
         let leases = leased.map_err(failure)?;
         let given = leases.len();
         for lease in leases {
-            self.going_on.insert(lease.id);
             let store = self.scheduler.store_mut();
             let text = store.address(lease.page).map_err(failure)?.unwrap_or_default();
             let note = store.noted(lease.page).map_err(failure)?.map_or_else(Note::default, |note| Note::decode(&note));
@@ -223,12 +276,12 @@ impl Keeper {
             let Ok(address) = Address::configured(&text) else {
                 let refused = [(lease.id, Outcome::Failed { retryable: false })];
                 self.scheduler.complete_all(now_s, &refused).map_err(failure)?;
-                self.going_on.remove(&lease.id);
                 continue;
             };
             let level = self.archive.is_some().then_some(warc::Settings::LEVEL);
             let task = Task { lease: lease.id, page: lease.page, address, note, rules, level };
             let (sources, clock, send) = (self.sources.clone(), self.clock, send.clone());
+            self.going_on.insert(lease.id);
             tokio::spawn(async move {
                 // Nobody listens when the run has ended: the lease expires.
                 let _ = send.send(visit(&sources, task, clock).await);
@@ -237,29 +290,41 @@ impl Keeper {
         Ok(given)
     }
 
-    /// Keeps copies, notes and outcomes of visits, in this order: what is acknowledged has its copy.
-    fn take_in(&mut self, all: &[Found], watch: &mut dyn Watch) -> Result<()> {
+    /// Keeps what came back; if that fails it is still there to be kept.
+    fn keep_unkept(&mut self, watch: &mut dyn Watch) -> Result<()> {
+        let all = std::mem::take(&mut self.unkept);
+        if all.is_empty() {
+            return Ok(());
+        }
         let now_s = self.clock.now_s();
-        let mut outcomes = Vec::with_capacity(all.len());
+        if let Err(error) = self.keep_all(now_s, &all) {
+            self.unkept = all;
+            return Err(error);
+        }
+        for found in &all {
+            self.going_on.remove(&found.lease);
+            self.tally.count(found.outcome);
+            watch.visited(found);
+            self.mind_manners(now_s, found)?;
+        }
+        self.take_hints(now_s, &all)
+    }
+
+    /// Keeps copies, notes and outcomes of visits, in this order: what is acknowledged has its copy.
+    fn keep_all(&mut self, now_s: f64, all: &[Found]) -> Result<()> {
         for found in all {
             self.keep_copy(found)?;
-            self.going_on.remove(&found.lease);
             if let Some(note) = &found.note {
                 self.scheduler.store_mut().note(found.page, note.encode());
             }
-            outcomes.push((found.lease, found.outcome));
-            self.tally.count(found.outcome);
         }
         if let Some(archive) = &mut self.archive {
             archive.sync().map_err(|error| output::machine("cannot keep copies", error))?;
         }
+        let outcomes: Vec<_> = all.iter().map(|found| (found.lease, found.outcome)).collect();
         // One whose lease has expired meanwhile is refused, and visited again.
         self.scheduler.complete_all(now_s, &outcomes).map_err(failure)?;
-        for found in all {
-            watch.visited(found);
-            self.mind_manners(now_s, found)?;
-        }
-        self.take_hints(now_s, all)
+        Ok(())
     }
 
     fn keep_copy(&mut self, found: &Found) -> Result<()> {
@@ -294,6 +359,8 @@ impl Keeper {
             }
             if let Some(until_s) = self.rest_until(now_s, host, manners) {
                 self.scheduler.block(now_s, host, until_s).map_err(failure)?;
+                self.resting.retain(|_, until_s| *until_s > now_s);
+                self.resting.insert(host, until_s);
             }
         }
         Ok(())
@@ -372,6 +439,17 @@ impl Keeper {
     /// What the copies will be on average, as last foreseen.
     pub(crate) fn expected(&self) -> Freshness {
         self.expected
+    }
+
+    /// Hosts that asked to be left alone and still are.
+    pub(crate) fn resting(&self, now_s: f64) -> usize {
+        self.resting.values().filter(|until_s| **until_s > now_s).count()
+    }
+
+    /// Visits per second since the run began.
+    pub(crate) fn spending_per_s(&self, now_s: f64) -> f64 {
+        // Over the first second nothing can be said of a second.
+        self.tally.visits as f64 / (now_s - self.began_s).max(1.0)
     }
 
     /// Visits that are under way.

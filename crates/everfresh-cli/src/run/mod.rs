@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod copies;
 pub(crate) mod keeper;
 pub(crate) mod note;
+mod space;
 mod view;
 pub(crate) mod visit;
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
+use everfresh::Unit;
 use everfresh_sched::Outcome;
 
 use super::args::RunArgs;
@@ -102,11 +103,10 @@ impl View {
             return;
         }
         self.drawn = Some(Instant::now());
-        let mut text = summary(keeper);
-        for line in &self.last {
-            text.push_str(line);
-            text.push('\n');
-        }
+        let summary = summary(keeper);
+        let (width, height) = terminal_size::terminal_size_of(std::io::stderr())
+            .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
+        let text = fitted(summary.lines().chain(self.last.iter().map(String::as_str)), width, height);
         let mut out = anstream::stderr().lock();
         // Over what was drawn before.
         let up = if self.lines > 0 { format!("\x1b[{}A\x1b[J", self.lines) } else { String::new() };
@@ -114,6 +114,13 @@ impl View {
         let _ = write!(out, "{up}{text}");
         let _ = out.flush();
     }
+}
+
+/// As many lines as fit on a terminal, each cut to its width: one that wraps would be drawn over in part only.
+fn fitted<'l>(lines: impl Iterator<Item = &'l str>, width: usize, height: usize) -> String {
+    // The cursor stands below the last line.
+    let shown = lines.take(height.saturating_sub(1).max(1));
+    shown.map(|line| line.chars().take(width.max(1)).chain(['\n']).collect::<String>()).collect()
 }
 
 /// How things stand, in a few lines.
@@ -132,7 +139,10 @@ fn summary(keeper: &mut Keeper) -> String {
     line("freshness", format!("{} now, {} expected", percent(standing.freshness), percent(expected.freshness)));
     line("age", format!("{} now, {} expected", time(standing.age_s), time(expected.age_s)));
     line("price", time(status.steered_price));
+    let (budget, spent) = (keeper.scheduler.state().settings().budget_per_second(), keeper.spending_per_s(now_s));
+    line("spending", format!("{} of {} a day", output::per(spent, Unit::Day), output::per(budget, Unit::Day)));
     line("due and waiting", format!("{}, {} under way", status.backlog, keeper.going_on()));
+    line("hosts slowed down", keeper.resting(now_s).to_string());
     let tally = &keeper.tally;
     line("visits", format!("{}, {} changed, {} failed", tally.visits, tally.changed, tally.failed));
     grid.text()
@@ -175,7 +185,33 @@ impl Watch for View {
         Ok(())
     }
 
+    fn word(&mut self, text: &str) {
+        match self.style {
+            // It stays above the view, which begins anew below.
+            Style::Live => {
+                self.lines = 0;
+                output::say(text);
+            }
+            Style::Lines => output::say(text),
+            Style::Json => output::say(&serde_json::json!({ "event": "word", "said": text }).to_string()),
+        }
+    }
+
     fn goes_on(&self) -> bool {
         !self.is_stale
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_is_no_wider_and_no_higher_than_its_terminal() {
+        let lines = ["one two three", "vier fünf", "six"];
+        assert_eq!(fitted(lines.into_iter(), 6, 24), "one tw\nvier f\nsix\n");
+        assert_eq!(fitted(lines.into_iter(), 80, 3), "one two three\nvier fünf\n");
+        // A terminal that says it has no size gets what can be drawn over.
+        assert_eq!(fitted(lines.into_iter(), 0, 0), "o\n");
     }
 }

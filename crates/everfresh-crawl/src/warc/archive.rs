@@ -39,6 +39,8 @@ pub struct Archive {
     folder: PathBuf,
     /// Nothing for who only reads.
     writer: Option<Writer>,
+    /// Those of a writer that could not be opened again.
+    settings: Option<Settings>,
     index: Index,
 }
 
@@ -60,12 +62,24 @@ impl Archive {
     pub fn open(folder: &Path, settings: Settings) -> Result<Archive> {
         let writer = Writer::open(folder, settings)?;
         let index = Index::open(&folder.join(INDEX), folder)?;
-        Ok(Archive { folder: folder.to_owned(), writer: Some(writer), index })
+        Ok(Archive { folder: folder.to_owned(), writer: Some(writer), settings: None, index })
     }
 
     /// Opens a folder of copies to read them, while another process may add to them.
     pub fn read_only(folder: &Path) -> Result<Archive> {
-        Ok(Archive { folder: folder.to_owned(), writer: None, index: Index::read_only(&folder.join(INDEX))? })
+        let index = Index::read_only(&folder.join(INDEX))?;
+        Ok(Archive { folder: folder.to_owned(), writer: None, settings: None, index })
+    }
+
+    /// Opens the folder again to add to it, after something could not be written: what was written in part is made good.
+    pub fn reopen(&mut self) -> Result<()> {
+        // Whoever holds the file must let go of it first.
+        let Some(settings) = self.writer.take().map(Writer::into_settings).or_else(|| self.settings.clone()) else {
+            return Ok(());
+        };
+        self.settings = Some(settings.clone());
+        *self = Archive::open(&self.folder, settings)?;
+        Ok(())
     }
 
     /// How many bytes of a torn record were cut off on opening.

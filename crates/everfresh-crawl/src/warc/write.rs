@@ -149,6 +149,11 @@ impl Writer {
         Ok(writer)
     }
 
+    /// Lets go of its file.
+    pub(super) fn into_settings(self) -> Settings {
+        self.settings
+    }
+
     /// How many bytes of a torn record were cut off on opening.
     pub const fn cut_bytes(&self) -> u64 {
         self.cut_bytes

@@ -65,7 +65,7 @@ impl Drop for Server {
 pub fn run(options: Options) -> Result<String> {
     let program = crate::bench_files::program()?;
     let server = Server::start()?;
-    let rival = (options.rival_pages > 0).then(|| install_scrapy()).transpose()?;
+    let rival = (options.rival_pages > 0).then(install_scrapy).transpose()?;
     measure(options, &program, server.port, rival.as_deref())
 }
 

@@ -95,9 +95,9 @@ fn body(number: usize, version: usize) -> String {
          <meta name=\"description\" content=\"What page {number} is about\"><link rel=\"stylesheet\" href=\"/style.css\">\
          <script>window.config = {{ \"page\": {number}, \"a\": 1 < 2 }};</script></head><body>\n<nav><ul>"
     );
-    (0..20).for_each(|link| {
-        page.push_str(&format!("<li class=\"item\"><a href=\"/section/{link}\">Section {link}</a></li>\n"))
-    });
+    for link in 0..20 {
+        page.push_str(&format!("<li class=\"item\"><a href=\"/section/{link}\">Section {link}</a></li>\n"));
+    }
     page.push_str("</ul></nav><main id=\"content\"><h1>A page of many words</h1>\n");
     let mut paragraph = 0;
     while page.len() < BODY_BYTES - 300 {

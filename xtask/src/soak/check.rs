@@ -31,7 +31,7 @@ pub(super) struct Told {
 impl Told {
     /// Takes a line down. What is no line of a visit, or half of one, acknowledges nothing.
     pub(super) fn take(&mut self, line: &str, since_start: Duration) {
-        self.last = line.to_owned();
+        line.clone_into(&mut self.last);
         let Ok(said) = serde_json::from_str::<serde_json::Value>(line) else { return };
         let (Some(page), Some(outcome)) = (said["page"].as_str(), said["outcome"].as_str()) else { return };
         if !std::mem::replace(&mut self.is_begun, true) {

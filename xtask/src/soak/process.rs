@@ -13,9 +13,9 @@ use super::check::Told;
 use super::{Course, text_of};
 
 /// Who is asked to end gets so long.
-const LAST_TIME: Duration = Duration::from_secs(120);
+const LAST_TIME: Duration = Duration::from_mins(2);
 /// The web names its pages within this time.
-const FIRST_TIME: Duration = Duration::from_secs(60);
+const FIRST_TIME: Duration = Duration::from_mins(1);
 
 /// Sends a signal to a process that was started here.
 pub(super) fn signal(name: &str, process: u32) -> Result<()> {

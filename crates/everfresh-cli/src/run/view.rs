@@ -106,7 +106,10 @@ impl View {
         let summary = summary(keeper);
         let (width, height) = terminal_size::terminal_size_of(std::io::stderr())
             .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
-        let text = fitted(summary.lines().chain(self.last.iter().map(String::as_str)), width, height);
+        // Where there is little room the newest visits are shown.
+        let room = height.saturating_sub(1 + summary.lines().count());
+        let newest = self.last.iter().skip(self.last.len().saturating_sub(room)).map(String::as_str);
+        let text = fitted(summary.lines().chain(newest), width, height);
         let mut out = anstream::stderr().lock();
         // Over what was drawn before.
         let up = if self.lines > 0 { format!("\x1b[{}A\x1b[J", self.lines) } else { String::new() };

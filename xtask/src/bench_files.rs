@@ -128,17 +128,19 @@ fn plan(program: &Path, input: &Path, output: &Path, pages: usize) -> Result<(u6
 
 /// Waits for a process and returns the most memory that it had, in KiB, as Linux tells it.
 pub(crate) fn watch(child: &mut Child) -> Result<u64> {
-    let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     while child.try_wait()?.is_none() {
-        if let Ok(text) = std::fs::read_to_string(&status) {
-            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-            let value = line.and_then(|line| line.split_whitespace().next()).and_then(|value| value.parse().ok());
-            peak = peak.max(value.unwrap_or(0));
-        }
+        peak = peak.max(peak_of(child));
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(peak)
+}
+
+/// The most memory that a process had so far, in KiB; none if it has just ended.
+pub(crate) fn peak_of(child: &Child) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()).and_then(|value| value.parse().ok()).unwrap_or(0)
 }
 
 /// Seconds that the Parquet library takes, on all cores, to decode the input as often as the program does and to encode and write

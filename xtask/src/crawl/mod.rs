@@ -171,14 +171,17 @@ impl Bench<'_> {
         let mut child = self.visiting("queued")?;
         let mut said = child.stderr.take().context("it must say something")?;
         let reading = std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        let process = child.id();
-        let stop = std::thread::spawn(move || {
-            std::thread::sleep(QUEUED_TIME);
-            Command::new("kill").arg("-INT").arg(process.to_string()).status()
-        });
-        let peak = crate::bench_files::watch(&mut child)?;
-        // It may have been done before it was stopped.
-        let (_, _) = (stop.join(), reading.join());
+        let (start, mut is_asked, mut peak) = (Instant::now(), false, 0);
+        while child.try_wait()?.is_none() {
+            peak = peak.max(crate::bench_files::peak_of(&child));
+            if !is_asked && start.elapsed() > QUEUED_TIME {
+                Command::new("kill").arg("-INT").arg(child.id().to_string()).status()?;
+                is_asked = true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // What it said is of no use.
+        let _ = reading.join();
         Ok(peak)
     }
 

@@ -212,7 +212,9 @@ impl State {
                 found = self.may_come_early(slot, now, unseen_since).then_some(slot);
             }
         }
-        seen.into_iter().for_each(|entry| self.queues.calendar.push(entry));
+        for entry in seen {
+            self.queues.calendar.push(entry);
+        }
         found
     }
 

@@ -26,6 +26,8 @@ const KEPT: &str = "kept";
 const COUNTED: &str = "counted";
 /// Blocks are read through a cache of this size.
 const CACHE: u64 = 64 << 20;
+/// Each keyspace holds so much in memory before it writes it out: a run that notes every visit should not grow for hours.
+const MEMTABLE: u64 = 16 << 20;
 
 impl Engine {
     pub(crate) fn open(dir: &Path) -> Result<Engine> {
@@ -120,5 +122,6 @@ fn damaged(shown: &str) -> Error {
 }
 
 fn keyspace(db: &Database, name: &str) -> Result<Keyspace> {
-    db.keyspace(name, KeyspaceCreateOptions::default).map_err(|error| failed(name)(&error))
+    let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE);
+    db.keyspace(name, options).map_err(|error| failed(name)(&error))
 }

@@ -252,7 +252,10 @@ impl Durable {
 /// Writes what is staged and events after it, all or nothing.
 fn commit(engine: &Engine, log: &Keyspace, staged: &Staged, next: u64, events: &[Event]) -> Result<()> {
     let mut batch = engine.db.batch().durability(Some(PersistMode::SyncAll));
-    for (page, address) in &staged.pages {
+    // In order they find their places in the engine's table from each other's, in memory that was just read.
+    let mut pages: Vec<_> = staged.pages.iter().collect();
+    pages.sort_unstable_by_key(|(page, _)| **page);
+    for (page, address) in pages {
         batch.insert(&engine.pages, page.0.to_be_bytes(), address.as_bytes());
     }
     for (page, note) in &staged.notes {

@@ -76,7 +76,7 @@ fn measure(options: Options, program: &Path, port: u16, python: Option<&Path>) -
     let bench = Bench { program, port, hosts: options.hosts.clamp(1, 200), dir: folder.path() };
     let pages = options.pages;
     let mut text = format!("{pages} pages of 10 kB on {} hosts, {PARALLEL} requests at a time\n\n", bench.hosts);
-    let _ = writeln!(text, "{:28}{:>10}{:>12}{:>16}", "", "pages/s", "of the bare", "processor us/page");
+    let _ = writeln!(text, "{:28}{:>10}{:>13}{:>19}", "", "pages/s", "of the bare", "processor us/page");
     let (busy, start) = (own_s()?, bare::fetch(port, pages, PARALLEL)?);
     let bare = Speed { pages, seconds: start, processor_s: own_s()? - busy };
     bare.tell("bare load generator", &bare, &mut text);
@@ -110,7 +110,7 @@ impl Speed {
     fn tell(&self, name: &str, bare: &Speed, text: &mut String) {
         let (speed, share) = (self.per_s(), self.per_s() / bare.per_s());
         let micros = 1e6 * self.processor_s / self.pages as f64;
-        let _ = writeln!(text, "{name:28}{speed:>10.0}{share:>12.3}{micros:>16.0}");
+        let _ = writeln!(text, "{name:28}{speed:>10.0}{share:>13.3}{micros:>19.0}");
     }
 }
 

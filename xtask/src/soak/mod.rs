@@ -92,7 +92,9 @@ pub fn run(options: Options, program: Option<PathBuf>) -> Result<String> {
 /// The program as tests have it: with every assertion.
 pub(crate) fn program() -> Result<PathBuf> {
     let mut cargo = std::process::Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", "everfresh-cli"]).current_dir(crate::root());
+    // Within the tests of the workspace it is there: built alone it would compile its dependencies a second time.
+    let what = if cfg!(test) { ["test", "--no-run", "--workspace"] } else { ["build", "--package", "everfresh-cli"] };
+    cargo.args(what).arg("--quiet").current_dir(crate::root());
     if !cargo.status()?.success() {
         bail!("cannot build the program");
     }

@@ -268,10 +268,9 @@ impl<S> Page<S> {
             let observation = match told {
                 Told::Digest => between(seen != self.seen)?,
                 Told::Changed => between(seen != 0)?,
-                Told::LastModified if seen > u64::from(self.last) => Observation::last_change(
-                    seconds(f64::from(time - self.last))?,
-                    seconds(f64::from(time) - seen as f64)?,
-                )?,
+                Told::LastModified if seen > u64::from(self.last) => {
+                    Observation::dated(seconds(f64::from(time - self.last))?, seconds(f64::from(time) - seen as f64)?)?
+                }
                 Told::LastModified => between(false)?,
             };
             self.changes = self.changes.saturating_add(u32::from(observation.has_changed()));

@@ -102,6 +102,26 @@ impl Observation {
         Observation::new(elapsed, Seen::LastChange(since_change))
     }
 
+    /// Another content than `elapsed` before, with the date of its last change as a server gave it: `since_change` before the visit.
+    ///
+    /// A date that is within a thousandth of the elapsed time of the visit is the visit's own, as servers give it that make
+    /// their pages when they are asked for. It says no more than that there was a change: believed, a handful of such pages would have everybody
+    /// change every second. Only pages that change hundreds of times between visits have true dates so close.
+    ///
+    /// ```
+    /// use everfresh::estimate::Observation;
+    /// use everfresh::{Period, Unit};
+    /// let day = Period::of(1.0, Unit::Day)?;
+    /// assert_eq!(Observation::dated(day, Period::of(1.0, Unit::Second)?)?, Observation::changed(day)?);
+    /// let hours = Period::of(3.0, Unit::Hour)?;
+    /// assert_eq!(Observation::dated(day, hours)?, Observation::last_change(day, hours)?);
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
+    pub fn dated(elapsed: Period, since_change: Period) -> Result<Self> {
+        let is_of_the_visit = since_change.seconds() < elapsed.seconds() / 1000.0;
+        if is_of_the_visit { Observation::changed(elapsed) } else { Observation::last_change(elapsed, since_change) }
+    }
+
     /// `changes` changes since `elapsed` before; 0 is the same as unchanged.
     pub fn changes(elapsed: Period, changes: u32) -> Result<Self> {
         Observation::new(elapsed, if changes == 0 { Seen::Unchanged } else { Seen::Changes(changes) })

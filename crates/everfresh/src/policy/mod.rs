@@ -105,7 +105,7 @@ impl Visit<'_> {
     /// What it tells of the page's rate, unless it tells nothing.
     pub fn observation(&self) -> Option<Observation> {
         match self.outcome {
-            Outcome::Changed { last_change: Some(since), .. } => Observation::last_change(self.elapsed, since).ok(),
+            Outcome::Changed { last_change: Some(since), .. } => Observation::dated(self.elapsed, since).ok(),
             Outcome::Changed { .. } => Observation::changed(self.elapsed).ok(),
             Outcome::Unchanged => Observation::unchanged(self.elapsed).ok(),
             Outcome::Gone | Outcome::Failed => None,

@@ -400,12 +400,19 @@ fn whole_until(path: &Path) -> Result<Option<u64>> {
     Ok(Some(whole))
 }
 
+/// So often, a hundredth of a second apart, a file is tried that somebody holds.
+const TRIES: u32 = 50;
+
+/// Takes a file for ourselves. Whoever starts a process holds for a moment, until the other program begins, what was let go just now.
 fn hold(file: &File, path: &Path) -> Result<()> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(fs::TryLockError::WouldBlock) => Err(Error::Held { path: path.to_owned() }),
-        Err(fs::TryLockError::Error(source)) => Err(Error::file("hold", path)(source)),
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(std::time::Duration::from_millis(10)),
+            Err(fs::TryLockError::Error(source)) => return Err(Error::file("hold", path)(source)),
+        }
     }
+    Err(Error::Held { path: path.to_owned() })
 }
 
 /// The name of a new file is on the disk when this returns.

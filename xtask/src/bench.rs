@@ -59,12 +59,22 @@ impl Took {
     }
 }
 
-/// What this process has used of all cores, as Linux tells it in hundredths of a second, with its children that ended.
+/// What this process and its children that ended have used of all cores; 0 where the system does not tell.
 fn processor_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name, which may have blanks, ends with the last bracket; eleven numbers stand before the four times.
-    let numbers = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
-    numbers.skip(11).take(4).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+    processor_times().map_or(0.0, |(own, children)| own + children)
+}
+
+/// The kernel counts the time of processes in these.
+const TICKS_PER_S: f64 = 100.0;
+
+/// What this process has used of all cores, and what its children that ended have, in seconds, as Linux tells it.
+pub(crate) fn processor_times() -> Result<(f64, f64)> {
+    let stat = std::fs::read_to_string("/proc/self/stat").context("cannot ask for the time of processes")?;
+    // The name, which may have blanks, ends with the last bracket; eleven fields stand before the four times.
+    let fields = stat.rsplit_once(')').context("a name must end")?.1.split_whitespace().skip(11);
+    let ticks: Vec<f64> = fields.take(4).map(str::parse).collect::<Result<_, _>>()?;
+    let [user, system, child_user, child_system] = ticks[..] else { bail!("four times must be there, got {ticks:?}") };
+    Ok(((user + system) / TICKS_PER_S, (child_user + child_system) / TICKS_PER_S))
 }
 
 pub(crate) const SEED: u64 = 7;

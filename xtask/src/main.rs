@@ -25,6 +25,8 @@ usage: cargo xtask <command>
             compares policies on recorded traces (where EVERFRESH_DATA says, else ../shared/data), with so many seeds
   bench longevity [--pages N] [--runs N]
             measures text into fragments and sketches, N lines of it, and extending and fitting profiles
+  bench schedule [--pages N]
+            measures the scheduler on its durable store beside the engine's own durable writes, its memory and its disk
   bench crawl [--pages N] [--rival-pages N] [--hosts N]
             measures `everfresh run` on loopback beside a bare load generator and Scrapy (0 rival pages: without it), and its memory
   soak [--minutes N] [--program FILE]

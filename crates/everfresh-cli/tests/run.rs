@@ -8,6 +8,10 @@
     clippy::cast_possible_truncation
 )]
 
+#[path = "../../everfresh-store/tests/common/small_disk.rs"]
+mod small_disk;
+
+use small_disk::{SMALL_DISK, fill, on_a_small_disk};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -288,37 +292,10 @@ fn who_comes_second_hears_who_runs() {
     assert_eq!(last, "1 visit: 1 changed, 0 unchanged, 0 gone, 0 failed");
 }
 
-/// Runs a test of this file again in a mount namespace of its own, with a small disk at this variable's place.
-const SMALL_DISK: &str = "EVERFRESH_TEST_DIR";
-
-fn on_a_small_disk(test: &str) {
-    let dir = tempfile::tempdir().unwrap();
-    let script = "mount -t tmpfs -o size=160m tmpfs \"$EVERFRESH_TEST_DIR\" && exec \"$0\" \"$1\" --exact --nocapture";
-    let exe = std::env::current_exe().unwrap();
-    let run = |flags: &str| {
-        let mut command = Command::new("unshare");
-        command.arg(flags).args(["sh", "-c", script]).arg(&exe).arg(test).env(SMALL_DISK, dir.path());
-        command.output().expect("unshare must be there (util-linux)")
-    };
-    // Root may mount at once; others within a user namespace.
-    let as_root = run("-m");
-    let output = if as_root.status.success() { as_root } else { run("-rm") };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
-}
-
-/// Writes until there is no space.
-fn fill(path: &Path) {
-    let mut file = std::fs::File::create(path).unwrap();
-    let block = vec![0u8; 1 << 16];
-    while file.write_all(&block).is_ok() {}
-    while file.write_all(&block[..512]).is_ok() {}
-}
-
 #[test]
 fn a_full_disk_is_waited_out_and_loses_nothing() {
     let Ok(dir) = std::env::var(SMALL_DISK) else {
-        return on_a_small_disk("a_full_disk_is_waited_out_and_loses_nothing");
+        return on_a_small_disk(160, "a_full_disk_is_waited_out_and_loses_nothing");
     };
     let (web, dir) = (Web::start(), Path::new(&dir));
     (0..40).for_each(|number| web.set(&format!("/{number}"), &page(&format!("the words {number}"))));

@@ -11,19 +11,24 @@
 )]
 
 mod common;
+#[path = "common/small_disk.rs"]
+mod small_disk;
 
 use common::{settings, step};
 use everfresh_sched::{HostId, Memory, PageId, PageTerms, Scheduler, State, Store};
 use everfresh_store::Durable;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use small_disk::{SMALL_DISK, fill, on_a_small_disk};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const WORKER: &str = "EVERFRESH_TEST_DIR";
+const WORKER: &str = SMALL_DISK;
 const FROM: &str = "EVERFRESH_TEST_FROM";
+/// So many workers live with one store.
+const YOUNG: u64 = 50;
 /// A worker keeps its state every so many steps.
 const KEEP: u64 = 40;
 
@@ -108,9 +113,13 @@ fn killed_at_any_time_nothing_is_lost() {
     let seed = 20_261_116;
     println!("seed {seed}");
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let dir = tempfile::tempdir().unwrap();
+    let mut dir = tempfile::tempdir().unwrap();
     let (mut acknowledged, mut torn) = (0, 0);
     for round in 0..rounds {
+        // A store grows, and takes longer to open than its worker lives.
+        if round % YOUNG == YOUNG - 1 {
+            dir = tempfile::tempdir().unwrap();
+        }
         let from = round * 10_000;
         let before = scheduler(dir.path());
         let mut expected = Expected::of(&before, from);
@@ -166,27 +175,10 @@ fn copy_all(from: &Path, to: &Path) {
     }
 }
 
-/// Runs a test of this file again in a mount namespace of its own, with a small disk under [`WORKER`].
-fn on_a_small_disk(test: &str) {
-    let dir = tempfile::tempdir().unwrap();
-    let script = "mount -t tmpfs -o size=96m tmpfs \"$EVERFRESH_TEST_DIR\" && exec \"$0\" \"$1\" --exact --nocapture";
-    let exe = std::env::current_exe().unwrap();
-    let run = |flags: &str| {
-        let mut command = Command::new("unshare");
-        command.arg(flags).args(["sh", "-c", script]).arg(&exe).arg(test).env(WORKER, dir.path());
-        command.output().expect("unshare must be there (util-linux)")
-    };
-    // Root may mount at once; others within a user namespace.
-    let as_root = run("-m");
-    let output = if as_root.status.success() { as_root } else { run("-rm") };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
-}
-
 #[test]
 fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space() {
     let Ok(dir) = std::env::var(WORKER) else {
-        return on_a_small_disk("a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space");
+        return on_a_small_disk(96, "a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space");
     };
     let (ballast, store) = (Path::new(&dir).join("ballast"), Path::new(&dir).join("store"));
     let mut durable = scheduler(&store);
@@ -212,18 +204,10 @@ fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space() {
     assert!(*opened.state() == state);
 }
 
-/// Writes until there is no space.
-fn fill(path: &Path) {
-    let mut file = std::fs::File::create(path).unwrap();
-    let block = vec![0u8; 1 << 16];
-    while file.write_all(&block).is_ok() {}
-    while file.write_all(&block[..512]).is_ok() {}
-}
-
 #[test]
 fn a_read_only_disk_is_said_and_work_goes_on_when_it_may_be_written() {
     let Ok(dir) = std::env::var(WORKER) else {
-        return on_a_small_disk("a_read_only_disk_is_said_and_work_goes_on_when_it_may_be_written");
+        return on_a_small_disk(96, "a_read_only_disk_is_said_and_work_goes_on_when_it_may_be_written");
     };
     let remount = |how: &str| {
         let done = Command::new("mount").args(["-o", how, &dir]).status().unwrap();

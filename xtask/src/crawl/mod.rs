@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::bench::{Options, command};
+use crate::bench::{Options, command, processor_times};
 
 /// Twenty thousand pages; two thousand for Scrapy.
 pub const OPTIONS: Options = Options { pages: 20_000, rival_pages: 2000, runs: 1, hosts: 16 };
@@ -25,8 +25,6 @@ const PARALLEL: usize = 256;
 /// So many times as many pages are queued when the memory is measured, for so long.
 const QUEUED: usize = 5;
 const QUEUED_TIME: Duration = Duration::from_secs(10);
-/// The kernel counts the time of processes in these.
-const TICKS_PER_S: f64 = 100.0;
 
 /// Serves pages, says at which port, and never returns: `cargo xtask bench crawl` starts it.
 pub fn serve(out: &mut dyn std::io::Write) -> Result<()> {
@@ -83,7 +81,7 @@ fn measure(options: Options, program: &Path, port: u16, python: Option<&Path>) -
     bench.add("first", pages)?;
     bench.run("first", pages)?.tell("everfresh, first visits", &bare, &mut text);
     bare::ask_once(port, server::FLIP)?;
-    // Times of visits are kept in eighths of a second: what was seen in this one counts as seen.
+    // No page is visited twice within a second: with few pages all of them would still be too young.
     std::thread::sleep(Duration::from_secs(1));
     bench.run("first", pages)?.tell("everfresh, half changed", &bare, &mut text);
     if let Some(python) = python {
@@ -213,20 +211,11 @@ fn install_scrapy() -> Result<PathBuf> {
 
 /// Seconds that this process had a processor, and those that its children had which have ended.
 fn own_s() -> Result<f64> {
-    times().map(|times| times.0)
+    processor_times().map(|(own, _)| own)
 }
 
 fn children_s() -> Result<f64> {
-    times().map(|times| times.1)
-}
-
-/// As Linux tells it: fields 14 to 17 behind the name, which stands in brackets.
-fn times() -> Result<(f64, f64)> {
-    let stat = std::fs::read_to_string("/proc/self/stat").context("cannot ask for the time of processes")?;
-    let fields = stat.rsplit_once(')').context("a name must end")?.1.split_whitespace().skip(11);
-    let ticks: Vec<f64> = fields.take(4).map(str::parse).collect::<Result<_, _>>()?;
-    let [user, system, child_user, child_system] = ticks[..] else { bail!("four times must be there, got {ticks:?}") };
-    Ok(((user + system) / TICKS_PER_S, (child_user + child_system) / TICKS_PER_S))
+    processor_times().map(|(_, children)| children)
 }
 
 #[cfg(test)]

@@ -321,7 +321,7 @@ impl Spent {
 /// In half the memory, and not less.
 #[inline(always)]
 fn rounded_up(spent: f64) -> f32 {
-    #[allow(clippy::cast_possible_truncation)]
+    #[expect(clippy::cast_possible_truncation, reason = "rounded up before")]
     let rounded = (spent * (1.0 + 1e-7)) as f32;
     rounded
 }

@@ -34,6 +34,10 @@ use args::{Command, Program};
 use interrupt::Interrupted;
 use output::{MachineFailure, ReaderGone};
 
+/// Many small pieces are taken on one thread and given back on another: by visits, and by tables that are read in parallel.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     interrupt::watch();
     let program = match Program::try_parse() {

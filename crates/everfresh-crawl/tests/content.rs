@@ -139,7 +139,9 @@ fn a_change_is_one_of_the_text() {
     let known = Known::of(&page(&format!("<nav>a</nav><main>{}</main><script>1</script>", words(0))));
     let same = page(&format!("<nav>b</nav><main class=x>{}</main><script>2</script>", words(0)));
     assert_eq!(known.compare(&same), Compared::Unchanged);
-    assert!(!known.has_bytes(b"x"));
+    let narrow = Rules::new(&["main"], &[]).unwrap();
+    let is_of = |rules: &Rules| Known::of(&page("<main>x</main>")).is_of(b"<main>x</main>", rules);
+    assert!(is_of(&Rules::default()) && !is_of(&narrow) && !known.is_of(b"x", &Rules::default()));
     let Compared::Changed { divergence } = known.compare(&page(&format!("<main>{}</main>", words(100)))) else {
         panic!()
     };

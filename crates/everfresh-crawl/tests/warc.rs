@@ -240,6 +240,33 @@ fn a_torn_tail_is_cut_wherever_it_was_torn() {
 }
 
 #[test]
+fn what_was_settled_is_not_read_again_and_what_came_after_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let versions = sample(folder.path());
+    archive(folder.path()).settle().unwrap();
+    let path = files(folder.path())[0].clone();
+    let settled = fs::metadata(&path).unwrap().len();
+    let mut later = archive(folder.path());
+    later.keep(&exchange("http://c.example/", 400, b"later")).unwrap();
+    drop(later);
+    // Damage before the mark would have made the writer begin another file, if it had read that far.
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[usize::try_from(versions[2].offset + versions[2].length / 2).unwrap()] ^= 0x55;
+    bytes.pop();
+    fs::write(&path, &bytes).unwrap();
+    let mut archive = archive(folder.path());
+    assert!(archive.cut_bytes() > 0);
+    let again = archive.keep(&exchange("http://c.example/", 500, b"again")).unwrap();
+    assert_eq!(files(folder.path()).len(), 1);
+    assert!(again.offset >= settled);
+    assert_eq!(archive.read(&again).unwrap().bytes, b"again");
+    // A mark beyond the end of its file is worth nothing.
+    drop(archive);
+    fs::write(&path, &bytes[..usize::try_from(versions[1].offset + 10).unwrap()]).unwrap();
+    assert_eq!(self::archive(folder.path()).history(&versions[0].address).unwrap(), &versions[..1]);
+}
+
+#[test]
 fn damage_in_the_middle_costs_what_it_hits_and_nothing_is_cut() {
     let folder = tempfile::tempdir().unwrap();
     let versions = sample(folder.path());
@@ -402,6 +429,7 @@ fn an_index_finds_every_address_among_many_in_few_files() {
             index.put(&version(page, visit)).unwrap();
         }
     }
+    index.flush().unwrap();
     let reader = Index::read_only(&folder.path().join("index")).unwrap();
     for page in (0..pages).step_by(997).chain([pages - 1]) {
         let expected: Vec<Version> = (0..3).map(|visit| version(page, visit)).collect();

@@ -17,6 +17,8 @@ Examples:
 Everything is kept in one directory: what is known of pages, the visit log (visits/*.parquet) and
 the copies (copies/*.warc.gz). Lists and configuration are read again when they change. Ctrl-C stops
 when the visits under way have come back; whatever was acknowledged survives a power cut.
+EVERFRESH_LOG chooses what is logged: a level (error, warn, info, debug, trace), or levels of parts,
+as in info,everfresh_crawl=debug.
 `everfresh reference` describes every key of everfresh.toml.";
 
 /// Which pages, and how they are visited.

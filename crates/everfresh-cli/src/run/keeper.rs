@@ -12,6 +12,7 @@ use everfresh_crawl::warc::{self, Archive};
 use everfresh_sched::{Freshness, HintKind, HostId, HostLimits, LeaseId, Outcome, PageId, PageTerms, Scheduler};
 use everfresh_store::Durable;
 use tokio::sync::mpsc;
+use tracing::{debug, info};
 
 use super::clock::Clock;
 use super::note::Note;
@@ -88,6 +89,10 @@ pub(crate) trait Watch {
 
 /// While the disk is full this is waited between two looks.
 const FULL_PAUSE: Duration = Duration::from_secs(2);
+
+/// Where more visits than these go on, those that come back within this time are kept together: one wait for the disk is all theirs.
+const FEW: usize = 8;
+const GATHERING: Duration = Duration::from_millis(5);
 
 /// Nobody waits longer than this for a word that something is to stop.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -216,6 +221,9 @@ impl Keeper {
         let pause = next.map_or(PATIENCE, |next| self.clock.wait(next).clamp(least, PATIENCE));
         if let Ok(Some(first)) = tokio::time::timeout(pause, receive.recv()).await {
             self.unkept.push(first);
+            if self.going_on.len() > FEW {
+                tokio::time::sleep(GATHERING).await;
+            }
             while let Ok(more) = receive.try_recv() {
                 self.unkept.push(more);
             }
@@ -234,6 +242,9 @@ impl Keeper {
             }
             self.keep_unkept(watch)?;
         }
+        if let Some(archive) = &mut self.archive {
+            archive.settle().map_err(|error| output::machine("cannot keep copies", error))?;
+        }
         self.scheduler.compact().map_err(failure)?;
         self.scheduler.store_mut().settle().map_err(failure)
     }
@@ -244,11 +255,13 @@ impl Keeper {
             self.scheduler.replan(now_s).map_err(failure)?;
             self.replanned_s = now_s;
             self.expected = self.scheduler.forecast(1.0).map_err(failure)?.all;
+            debug!(pages = self.scheduler.state().len(), freshness = self.expected.freshness, "planned");
         }
         let events = self.scheduler.store().events();
         let enough = KEEP_EVENTS.max(self.scheduler.state().len() as u64 / 2);
         if events - self.kept_events > enough && !self.scheduler.store().is_keeping() {
             self.scheduler.compact().map_err(failure)?;
+            debug!(events = events - self.kept_events, "keeping the state");
             self.kept_events = events;
         }
         Ok(())
@@ -359,6 +372,7 @@ impl Keeper {
             }
             if let Some(until_s) = self.rest_until(now_s, host, manners) {
                 self.scheduler.block(now_s, host, until_s).map_err(failure)?;
+                info!(host = manners.host, seconds = until_s - now_s, "left alone");
                 self.resting.retain(|_, until_s| *until_s > now_s);
                 self.resting.insert(host, until_s);
             }
@@ -386,6 +400,7 @@ impl Keeper {
         if gap_s > limits.gap().seconds() {
             let limits = limits.with_gap(Period::of(gap_s, Unit::Second)?)?;
             self.scheduler.limit(now_s, host, limits).map_err(failure)?;
+            info!(host = self.scheduler.store().names().host(host), gap_s, "asks for a longer gap");
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod copies;
 pub(crate) mod keeper;
+mod log;
 pub(crate) mod note;
 mod space;
 mod view;
@@ -32,7 +33,7 @@ use crate::output;
 use args::{RunArgs, SourceArgs};
 use clock::Clock;
 use config::{Config, Source, default_limits, time};
-use keeper::{Keeper, Until, runtime};
+use keeper::{Keeper, Until, Watch, runtime};
 use view::View;
 
 /// `everfresh run`
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         match changed {
             Ok(changed) => (setup, keeper) = changed,
             Err(error) => {
-                output::say(&format!("kept as it was: {error:#}"));
+                view.word(&format!("kept as it was: {error:#}"));
                 setup.files.iter_mut().for_each(|(path, time)| *time = modified(path));
                 keeper = setup.keeper(args, Some(before))?;
             }

@@ -13,37 +13,48 @@ pub(crate) struct Note {
     pub known: Option<Known>,
     /// Was nothing there the last time?
     pub was_gone: bool,
+    /// Does the page itself ask that no copy be kept? Nothing where that was not noted.
+    pub forbids_archiving: Option<bool>,
 }
 
 /// The first byte of a note.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Before, nothing was said of archiving.
+const FIRST_VERSION: u8 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
     validators: Option<(String, Option<String>, Option<String>)>,
     known: Option<Vec<u8>>,
     was_gone: bool,
+    forbids_archiving: Option<bool>,
 }
 
 impl Note {
     /// As bytes, to be stored.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let validators = self.validators.clone().map(|one| (one.address, one.etag, one.last_modified));
-        let stored = Stored { validators, known: self.known.as_ref().map(Known::encode), was_gone: self.was_gone };
+        let Note { was_gone, forbids_archiving, .. } = *self;
+        let stored = Stored { validators, known: self.known.as_ref().map(Known::encode), was_gone, forbids_archiving };
         // Nothing in it can fail to be written; an empty note is read as one of which nothing is known.
         postcard::to_extend(&stored, vec![VERSION]).unwrap_or_default()
     }
 
     /// What was stored; a note that cannot be read is forgotten, and the next visit is unconditional.
     pub(crate) fn decode(bytes: &[u8]) -> Note {
-        let [VERSION, rest @ ..] = bytes else { return Note::default() };
-        let Ok(stored) = postcard::from_bytes::<Stored>(rest) else { return Note::default() };
+        let stored = match bytes {
+            [VERSION, rest @ ..] => postcard::from_bytes::<Stored>(rest),
+            // A zero is nothing.
+            [FIRST_VERSION, rest @ ..] => postcard::from_bytes::<Stored>(&[rest, &[0]].concat()),
+            _ => return Note::default(),
+        };
+        let Ok(stored) = stored else { return Note::default() };
         let known = stored.known.and_then(|bytes| Known::decode(&bytes).ok());
         let validators =
             stored.validators.map(|(address, etag, last_modified)| Validators { address, etag, last_modified });
         // Without the copy, "not modified" would say nothing.
         let validators = validators.filter(|_| known.is_some());
-        Note { validators, known, was_gone: stored.was_gone }
+        Note { validators, known, was_gone: stored.was_gone, forbids_archiving: stored.forbids_archiving }
     }
 }
 
@@ -57,10 +68,15 @@ mod tests {
         let known = Known::of(&Content::read(b"<p>some text", Some("text/html"), &Rules::default()));
         let validators =
             Validators { address: "https://a.example/".into(), etag: Some("\"1\"".into()), last_modified: None };
-        let note = Note { validators: Some(validators), known: Some(known), was_gone: true };
+        let note =
+            Note { validators: Some(validators), known: Some(known), was_gone: true, forbids_archiving: Some(true) };
         let bytes = note.encode();
         assert_eq!(Note::decode(&bytes), note);
         assert!(bytes.len() < 500, "{}", bytes.len());
+        let mut first = bytes.clone();
+        first[0] = FIRST_VERSION;
+        first.truncate(bytes.len() - 2);
+        assert_eq!(Note::decode(&first), Note { forbids_archiving: None, ..note });
         for length in 0..bytes.len() {
             assert!(Note::decode(&bytes[..length]).validators.is_none(), "{length}");
         }

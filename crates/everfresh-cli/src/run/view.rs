@@ -8,9 +8,11 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Result, bail};
 use everfresh::Unit;
 use everfresh_sched::Outcome;
+use tracing::info;
 
 use super::args::RunArgs;
 use super::keeper::{Keeper, Tally, Watch};
+use super::log::Log;
 use super::visit::Found;
 use crate::desk::explain::moment;
 use crate::desk::status::time;
@@ -32,22 +34,19 @@ pub(crate) struct View {
     is_stale: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     Live,
-    Lines,
-    Json,
+    Lines(Log),
+    Json(Log),
 }
 
 impl View {
     pub(crate) fn new(args: &RunArgs, log: Option<&str>) -> Result<View> {
         let style = match log {
-            _ if args.json => Style::Json,
-            Some("json") => Style::Json,
-            Some("lines") | None => {
-                let is_live = std::io::stderr().is_terminal() && !args.plain;
-                if is_live { Style::Live } else { Style::Lines }
-            }
+            _ if args.json => Style::Json(Log::begin(true)?),
+            Some("json") => Style::Json(Log::begin(true)?),
+            Some("lines") | None if std::io::stderr().is_terminal() && !args.plain => Style::Live,
+            Some("lines") | None => Style::Lines(Log::begin(false)?),
             Some(other) => bail!("log must be lines or json, got `{other}`"),
         };
         let (last, files) = (VecDeque::new(), Vec::new());
@@ -65,23 +64,34 @@ impl View {
         self.is_stale
     }
 
-    pub(crate) fn end(&self, tally: &Tally) {
-        let words = format!(
-            "{}: {} changed, {} unchanged, {} gone, {} failed",
-            output::count(tally.visits as f64, "visit"),
-            tally.changed,
-            tally.unchanged,
-            tally.gone,
-            tally.failed
-        );
-        if self.style == Style::Json {
-            output::say(
-                &serde_json::json!({ "event": "end", "visits": tally.visits, "changed": tally.changed,
-                "unchanged": tally.unchanged, "gone": tally.gone, "failed": tally.failed })
-                .to_string(),
-            );
+    pub(crate) fn end(&mut self, tally: &Tally) {
+        let Tally { visits, changed, unchanged, gone, failed } = *tally;
+        if matches!(self.style, Style::Json(_)) {
+            info!(event = "end", visits, changed, unchanged, gone, failed);
         } else {
-            output::say(&words);
+            let visits = output::count(visits as f64, "visit");
+            self.say(&format!("{visits}: {changed} changed, {unchanged} unchanged, {gone} gone, {failed} failed"));
+        }
+        self.flush();
+    }
+
+    fn say(&mut self, text: &str) {
+        match self.style {
+            // It stays above the view, which begins anew below.
+            Style::Live => {
+                self.lines = 0;
+                output::say(text);
+            }
+            Style::Lines(_) => info!("{text}"),
+            Style::Json(_) => info!(event = "word", said = text),
+        }
+    }
+
+    /// What was logged is seen when this returns.
+    fn flush(&mut self) {
+        if let Style::Lines(log) | Style::Json(log) = &mut self.style {
+            // Without a stderr there is nobody to tell.
+            let _ = log.flush();
         }
     }
 
@@ -116,6 +126,12 @@ impl View {
         self.lines = text.lines().count();
         let _ = write!(out, "{up}{text}");
         let _ = out.flush();
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.flush();
     }
 }
 
@@ -162,42 +178,33 @@ fn word(outcome: Outcome) -> &'static str {
 
 impl Watch for View {
     fn visited(&mut self, found: &Found) {
-        let time = moment(found.at_s);
         match self.style {
             Style::Live => {
                 if self.last.len() == LAST {
                     self.last.pop_front();
                 }
                 let address: String = found.address.chars().take(70).filter(|letter| !letter.is_control()).collect();
-                self.last.push_back(format!("{time}  {address}  {}", found.said));
+                self.last.push_back(format!("{}  {address}  {}", moment(found.at_s), found.said));
             }
-            Style::Lines => output::say(&format!("{time} {} {}", found.address, found.said)),
-            Style::Json => output::say(
-                &serde_json::json!({ "event": "visit", "time": time, "page": found.address,
-                    "outcome": word(found.outcome), "said": found.said })
-                .to_string(),
-            ),
+            Style::Lines(_) => info!("{} {}", found.address, found.said),
+            Style::Json(_) => {
+                info!(event = "visit", page = found.address, outcome = word(found.outcome), said = found.said);
+            }
         }
     }
 
     fn moment(&mut self, keeper: &mut Keeper) -> Result<()> {
         self.look_at_files();
-        if self.style == Style::Live {
-            self.draw(keeper);
+        match self.style {
+            Style::Live => self.draw(keeper),
+            Style::Lines(_) | Style::Json(_) => self.flush(),
         }
         Ok(())
     }
 
     fn word(&mut self, text: &str) {
-        match self.style {
-            // It stays above the view, which begins anew below.
-            Style::Live => {
-                self.lines = 0;
-                output::say(text);
-            }
-            Style::Lines => output::say(text),
-            Style::Json => output::say(&serde_json::json!({ "event": "word", "said": text }).to_string()),
-        }
+        self.say(text);
+        self.flush();
     }
 
     fn goes_on(&self) -> bool {

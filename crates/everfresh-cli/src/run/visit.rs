@@ -105,8 +105,7 @@ impl Found {
     /// Reads what came and compares it with the copy.
     fn read(&mut self, fetched: Fetched, task: &Task) {
         self.take_hints(&fetched.hints);
-        let content = Content::read(&fetched.body, fetched.content_type.as_deref(), &task.rules);
-        let known = Known::of(&content);
+        let (known, forbids_archiving) = self.understand(&fetched, task);
         let compared = task.note.known.as_ref().map(|before| before.compare_known(&known));
         self.outcome = match compared {
             // By other rules than the copy was read: nothing can be said.
@@ -120,10 +119,11 @@ impl Found {
             (_, Outcome::Changed { divergence, .. }) => format!("changed by {:.0} %", 100.0 * divergence),
             _ => "unchanged".to_owned(),
         };
-        let may_keep = !fetched.hints.no_archive && !content.forbids_archiving();
-        self.hints = content.hints().to_vec();
+        let may_keep = !fetched.hints.no_archive && !forbids_archiving;
         let is_other = task.note.known.as_ref().is_none_or(|before| before.bytes_digest() != known.bytes_digest());
-        self.note = Some(Note { validators: fetched.hints.validators, known: Some(known), was_gone: false });
+        let validators = fetched.hints.validators;
+        self.note =
+            Some(Note { validators, known: Some(known), was_gone: false, forbids_archiving: Some(forbids_archiving) });
         let level = task.level.filter(|_| is_other);
         self.copy = may_keep.then(|| {
             let (content_type, bytes) = (fetched.content_type, fetched.body);
@@ -136,6 +136,18 @@ impl Found {
                 bytes,
             }
         });
+    }
+
+    /// What is to be known of what came, and whether it may be kept. The bytes of the copy need not be read again, unless by other
+    /// rules, or for what they say of other pages.
+    fn understand(&mut self, fetched: &Fetched, task: &Task) -> (Known, bool) {
+        let is_same = |known: &&Known| known.is_of(&fetched.body, &task.rules) && !known.kind().names_pages();
+        if let (Some(known), Some(forbids)) = (task.note.known.as_ref().filter(is_same), task.note.forbids_archiving) {
+            return (known.clone(), forbids);
+        }
+        let content = Content::read(&fetched.body, fetched.content_type.as_deref(), &task.rules);
+        self.hints = content.hints().to_vec();
+        (Known::of(&content), content.forbids_archiving())
     }
 
     fn changed(&self, divergence: f64) -> Outcome {

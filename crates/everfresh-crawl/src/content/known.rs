@@ -1,4 +1,4 @@
-use super::{Content, Kind};
+use super::{Content, Kind, Rules};
 use everfresh::longevity::{Cut, Sketch};
 use everfresh::{Error, Result};
 use std::fmt;
@@ -92,9 +92,9 @@ impl Known {
         Known { kind, reading, bytes_digest, text_digest, sketch: sketch(&content.text) }
     }
 
-    /// Is a visit's answer the copy, byte by byte? Then there is nothing to read.
-    pub fn has_bytes(&self, bytes: &[u8]) -> bool {
-        self.bytes_digest == Digest::of(bytes)
+    /// Is it what these bytes say by these rules? Then there is nothing to read.
+    pub fn is_of(&self, bytes: &[u8], rules: &Rules) -> bool {
+        self.reading == rules.reading() && self.bytes_digest == Digest::of(bytes)
     }
 
     /// What the copy is.

@@ -39,6 +39,13 @@ pub enum Kind {
     Other = 6,
 }
 
+impl Kind {
+    /// Does it speak of other pages, in [`Content::hints`]?
+    pub const fn names_pages(self) -> bool {
+        matches!(self, Kind::Feed | Kind::Sitemap)
+    }
+}
+
 /// What a feed or a sitemap says of another page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hint {

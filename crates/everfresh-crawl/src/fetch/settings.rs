@@ -65,7 +65,8 @@ pub struct Settings {
     pub dns_servers: Vec<SocketAddr>,
     /// Authorities that are trusted beside Mozilla's, for networks that have their own.
     pub authorities: Vec<CertificateDer<'static>>,
-    /// Connections that are kept for the next visit, per host. Default 4.
+    /// Connections that are kept for the next visit, per host. Default 64: fewer than visits go on at a host would be closed and
+    /// opened without end.
     pub idle_per_host: usize,
     /// For how long. Default 20 s: with tens of thousands of hosts, open files are what runs out.
     pub idle: Duration,
@@ -83,7 +84,7 @@ impl Settings {
             obey_robots: true,
             dns_servers: Vec::new(),
             authorities: Vec::new(),
-            idle_per_host: 4,
+            idle_per_host: 64,
             idle: Duration::from_secs(20),
             robots_bytes: 64 << 20,
         }

@@ -11,6 +11,7 @@ use http::{Method, StatusCode, header};
 use jiff::Timestamp;
 use std::sync::Arc;
 use tokio::time::Instant;
+use tracing::debug;
 use url::Url;
 
 /// The web: HTTP/1.1 and HTTP/2, with or without TLS. Cheap to clone; one serves any number of tasks and hosts.
@@ -74,6 +75,7 @@ impl Web {
             let wish = Wish { url: &url, method: method.clone(), date: ask.date, validators, deadline };
             let answer = self.inner.transport.send(&wish).await?;
             let Exchange { status, headers, .. } = &answer.exchange;
+            debug!(url = url.as_str(), status = status.as_u16(), "answered");
             manners_of(visit, &url).note(*status, headers, ask.date, limits);
             match self.step(ask, answer, deadline, visit).await? {
                 Step::Done(outcome) => return Ok(outcome),

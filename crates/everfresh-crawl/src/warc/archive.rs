@@ -129,7 +129,13 @@ impl Archive {
     /// Everything that was kept is on the disk when this returns.
     pub fn sync(&mut self) -> Result<()> {
         self.writer.as_mut().map_or(Ok(()), Writer::sync)?;
-        self.index.sync()
+        self.index.flush()
+    }
+
+    /// The same, and the next opening finds nothing to make good: for the end of a run.
+    pub fn settle(&mut self) -> Result<()> {
+        self.writer.as_mut().map_or(Ok(()), Writer::settle)?;
+        self.index.flush()
     }
 
     /// All versions of an address, the oldest first.

@@ -2,7 +2,7 @@ use super::error::{Error, Result};
 use super::read::{Located, Reader};
 use super::record::Kind;
 use super::segment::{self, Segment};
-use super::write::{check_address, digits, files, sync_folder, to_millisecond};
+use super::write::{check_address, digits, files, sync_folder, to_millisecond, write_whole};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +98,8 @@ pub struct Index {
     tail: BTreeSet<String>,
     /// Nothing for who only reads.
     file: Option<File>,
+    /// Lines of the tail that are not in its file yet.
+    unwritten: String,
     /// Up to where each file of records is indexed.
     progress: BTreeMap<String, u64>,
 }
@@ -145,7 +147,14 @@ impl Index {
         for version in tail.iter().filter_map(|line| Version::from_line(line)) {
             note(&mut progress, &version.file, version.offset + version.length);
         }
-        Ok(Index { folder: folder.to_owned(), segments: segments(folder)?, tail, file: None, progress })
+        Ok(Index {
+            folder: folder.to_owned(),
+            segments: segments(folder)?,
+            tail,
+            file: None,
+            unwritten: String::new(),
+            progress,
+        })
     }
 
     fn empty(folder: &Path) -> Result<Index> {
@@ -221,11 +230,11 @@ impl Index {
     pub fn put(&mut self, version: &Version) -> Result<()> {
         check_address(&version.address)?;
         let line = version.line()?;
-        let path = self.folder.join(TAIL);
-        let Some(file) = &mut self.file else {
-            return Err(Error::file("write", &path)(io::ErrorKind::ReadOnlyFilesystem.into()));
-        };
-        file.write_all(format!("{line}\n").as_bytes()).map_err(Error::file("write", &path))?;
+        if self.file.is_none() {
+            return Err(Error::file("write", &self.folder.join(TAIL))(io::ErrorKind::ReadOnlyFilesystem.into()));
+        }
+        self.unwritten.push_str(&line);
+        self.unwritten.push('\n');
         note(&mut self.progress, &version.file, version.offset + version.length);
         self.tail.insert(line);
         if self.tail.len() >= LONGEST_TAIL { self.settle() } else { Ok(()) }
@@ -247,9 +256,10 @@ impl Index {
             self.segments.truncate(self.segments.len() - 2);
             self.segments.push(merged);
         }
-        self.save_progress()?;
+        write_whole(&self.folder.join(PROGRESS), &self.progress)?;
         sync_folder(&self.folder)?;
         self.tail.clear();
+        self.unwritten.clear();
         self.file = Some(self.open_tail()?);
         Ok(())
     }
@@ -257,18 +267,6 @@ impl Index {
     fn next_path(&self) -> PathBuf {
         let last = self.segments.iter().filter_map(|segment| number(&segment.path)).max().unwrap_or(0);
         self.folder.join(format!("{:08}.cdxj", last + 1))
-    }
-
-    fn save_progress(&self) -> Result<()> {
-        let path = self.folder.join(PROGRESS);
-        let begun = path.with_extension("begun");
-        let saved = serde_json::to_vec(&self.progress).map_err(io::Error::from).and_then(|json| {
-            let mut file = File::create(&begun)?;
-            file.write_all(&json)?;
-            file.sync_all()?;
-            fs::rename(&begun, &path)
-        });
-        saved.map_err(Error::file("write", &path))
     }
 
     /// All versions of an address, the oldest first.
@@ -297,10 +295,12 @@ impl Index {
         Ok(history.into_iter().rfind(|version| version.date <= time && version.is_content()))
     }
 
-    /// Everything that was put is on the disk when this returns.
-    pub fn sync(&self) -> Result<()> {
-        let synced = self.file.as_ref().map_or(Ok(()), File::sync_data);
-        synced.map_err(Error::file("write", &self.folder.join(TAIL)))
+    /// Everything that was put can be looked up by others when this returns. It need not be on the disk: what is lost is read from
+    /// the records when the index is opened again.
+    pub fn flush(&mut self) -> Result<()> {
+        let lines = std::mem::take(&mut self.unwritten);
+        let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(lines.as_bytes()));
+        written.map_err(Error::file("write", &self.folder.join(TAIL)))
     }
 }
 

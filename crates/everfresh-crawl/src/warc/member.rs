@@ -4,17 +4,14 @@ use super::digest::payload_digest;
 use super::error::{Error, Result};
 use super::record::Kind;
 use super::write::{Exchange, about, id};
-use flate2::{Compress, Compression, FlushCompress, Status};
+use libdeflater::{CompressionLvl, Compressor};
 use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 
-/// Gzip's largest window.
-const WINDOW_BITS: u8 = 15;
-
 thread_local! {
-    /// The state of a compressor is 300 kB that would be made and cleared for each record: of a short one that is most of the work.
-    static COMPRESSOR: RefCell<Option<(u32, Compress)>> = const { RefCell::new(None) };
+    /// A compressor's tables are hundreds of kilobytes, which would be made for each record; records are often smaller.
+    static COMPRESSOR: RefCell<Option<(u32, Compressor)>> = const { RefCell::new(None) };
 }
 
 /// An answer made ready to be kept: the digest of its payload, and its records, compressed.
@@ -49,11 +46,12 @@ impl Prepared {
     }
 }
 
-/// What was asked, possibly nothing, and what was answered, each a gzip member.
+/// What was asked, if that is kept, and what was answered, each a gzip member, behind each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Records {
-    pub(super) request: Vec<u8>,
-    pub(super) answer: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
+    /// Where the answer begins.
+    pub(super) answer_at: usize,
 }
 
 /// An answer in full.
@@ -71,69 +69,53 @@ pub(super) fn records(
     level: u32,
 ) -> Result<Records> {
     let name = id();
+    let mut bytes = match exchange.request {
+        Some(request) => {
+            let mut fields = about(Kind::Request, &id(), exchange.date, Some(exchange.target))?;
+            fields.push(("Content-Type", "application/http; msgtype=request".to_owned()));
+            fields.push(("WARC-Concurrent-To", name.clone()));
+            member(&fields, request, level)?
+        }
+        None => Vec::new(),
+    };
+    let answer_at = bytes.len();
     let mut fields = about(kind, &name, exchange.date, Some(exchange.target))?;
     fields.push(("Content-Type", "application/http; msgtype=response".to_owned()));
     fields.extend(exchange.address.map(|address| ("WARC-IP-Address", address.to_string())));
     fields.extend(exchange.truncated.map(|why| ("WARC-Truncated", why.name().to_owned())));
     fields.extend(more);
-    let answer = member(&fields, block, level)?;
-    let request = match exchange.request {
-        Some(request) => {
-            let mut fields = about(Kind::Request, &id(), exchange.date, Some(exchange.target))?;
-            fields.push(("Content-Type", "application/http; msgtype=request".to_owned()));
-            fields.push(("WARC-Concurrent-To", name));
-            member(&fields, request, level)?
-        }
-        None => Vec::new(),
-    };
-    Ok(Records { request, answer })
+    bytes.extend_from_slice(&member(&fields, block, level)?);
+    Ok(Records { bytes, answer_at })
 }
 
 /// A record as a gzip member.
 pub(super) fn member(fields: &[(&str, String)], block: &[u8], level: u32) -> Result<Vec<u8>> {
     let length = block.len();
-    let mut head = String::from("WARC/1.1\r\n");
+    let mut record = Vec::with_capacity(length + 1024);
+    record.extend_from_slice(b"WARC/1.1\r\n");
     for (name, value) in fields {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        record.extend([name, ": ", value, "\r\n"].iter().flat_map(|text| text.bytes()));
     }
     let digest = payload_digest(block);
-    head.push_str(&format!("WARC-Block-Digest: {digest}\r\nContent-Length: {length}\r\n\r\n"));
-    let packed = pack(&[head.as_bytes(), block, b"\r\n\r\n"], level.min(9));
-    packed.map_err(Error::file("compress", Path::new("a record")))
+    record.extend_from_slice(format!("WARC-Block-Digest: {digest}\r\nContent-Length: {length}\r\n\r\n").as_bytes());
+    record.extend_from_slice(block);
+    record.extend_from_slice(b"\r\n\r\n");
+    pack(&record, level.min(9)).map_err(Error::file("compress", Path::new("a record")))
 }
 
-/// Pieces behind each other as one gzip member, by the compressor of this thread.
-fn pack(pieces: &[&[u8]], level: u32) -> io::Result<Vec<u8>> {
+/// Bytes as one gzip member, by the compressor of this thread.
+fn pack(bytes: &[u8], level: u32) -> io::Result<Vec<u8>> {
+    let wanted = CompressionLvl::new(level.cast_signed()).map_err(|_| io::ErrorKind::InvalidInput)?;
     COMPRESSOR.with_borrow_mut(|kept| {
         let (_, gzip) = match kept {
             Some(kept) if kept.0 == level => kept,
-            other => other.insert((level, Compress::new_gzip(Compression::new(level), WINDOW_BITS))),
+            other => other.insert((level, Compressor::new(wanted))),
         };
-        gzip.reset();
-        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let mut out = Vec::with_capacity(length / 3 + 512);
-        for piece in pieces {
-            feed(gzip, piece, FlushCompress::None, &mut out)?;
-        }
-        feed(gzip, &[], FlushCompress::Finish, &mut out)?;
+        let mut out = vec![0; gzip.gzip_compress_bound(bytes.len())];
+        let length = gzip.gzip_compress(bytes, &mut out).map_err(io::Error::other)?;
+        out.truncate(length);
         Ok(out)
     })
-}
-
-/// Takes all of a piece in, or, when it is the end, writes all out.
-fn feed(gzip: &mut Compress, piece: &[u8], flush: FlushCompress, out: &mut Vec<u8>) -> io::Result<()> {
-    let start = gzip.total_in();
-    loop {
-        let taken = usize::try_from(gzip.total_in() - start).map_err(io::Error::other)?;
-        let is_last = matches!(flush, FlushCompress::Finish);
-        if taken == piece.len() && !is_last {
-            return Ok(());
-        }
-        out.reserve(1024);
-        if gzip.compress_vec(&piece[taken..], out, flush).map_err(io::Error::other)? == Status::StreamEnd {
-            return Ok(());
-        }
-    }
 }
 
 #[cfg(test)]
@@ -151,10 +133,10 @@ mod tests {
                     (random >> 24) as u8
                 });
                 let text: Vec<u8> = noise.take(length).collect();
-                let packed = pack(&[&text, b"", b"end"], level).unwrap();
+                let packed = pack(&text, level).unwrap();
                 let mut back = Vec::new();
                 flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut back).unwrap();
-                assert!(back == [text.as_slice(), b"end"].concat(), "{length} bytes, level {level}");
+                assert!(back == text, "{length} bytes, level {level}");
             }
         }
     }

@@ -4,6 +4,7 @@ use super::member::{self, Prepared, Records};
 use super::read::Reader;
 use super::record::Kind;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::net::IpAddr;
@@ -12,6 +13,11 @@ use std::path::{Path, PathBuf};
 /// The profiles of revisits (WARC 1.1 section 6.7).
 const SAME_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+
+/// The file that says up to where the last one is known to be on the disk.
+const MARK: &str = "synced.json";
+/// It is written anew after so many bytes: what is behind it is read when the folder is opened after a crash.
+const MARKED_BYTES: u64 = 64 << 20;
 
 /// How files are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +33,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The level of compression unless another is asked for: at 3 a third of all the time of a first visit went into compressing.
+    /// The level of compression unless another is asked for: above it little is gained (bench/crawl.md).
     pub const LEVEL: u32 = 2;
 }
 
@@ -127,12 +133,28 @@ struct Open {
     name: String,
     file: File,
     length: u64,
+    /// Up to here the next opening need not look for damage.
+    marked: u64,
+}
+
+/// Up to here a file was on the disk once.
+#[derive(Serialize, Deserialize)]
+struct Mark {
+    file: String,
+    bytes: u64,
+}
+
+impl Mark {
+    /// None after the first crash of a folder, or of another version: then there is more to read.
+    fn read(folder: &Path) -> Option<Mark> {
+        serde_json::from_slice(&fs::read(folder.join(MARK)).ok()?).ok()
+    }
 }
 
 impl Writer {
     /// Goes on where the last file of the folder ends, or begins in an empty one; the folder is made if it is not there.
     ///
-    /// The last file is read in full for that: what a power failure leaves need not be at its end, and nothing but the records
+    /// What came after the last mark is read for that: what a power failure leaves need not be at the end, and nothing but the records
     /// themselves tells. A file with damage before whole records is left as it is: the next record begins a new one.
     pub fn open(folder: &Path, settings: Settings) -> Result<Writer> {
         check("prefix", &settings.prefix, "letters, digits, `_` and `-`", |c| {
@@ -164,24 +186,26 @@ impl Writer {
         let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(Error::file("open", &path))?;
         hold(&file, &path)?;
         let length = file.metadata().map_err(Error::file("read", &path))?.len();
-        let Some(whole) = whole_until(&path)? else { return Ok(None) };
+        let marked = Mark::read(&self.folder).filter(|mark| mark.file == name && mark.bytes <= length);
+        let marked = marked.map_or(0, |mark| mark.bytes);
+        let Some(whole) = whole_until(&path, marked)? else { return Ok(None) };
         if whole < length {
             self.cut_bytes = length - whole;
             file.set_len(whole).and_then(|()| file.sync_all()).map_err(Error::file("cut", &path))?;
         }
         file.seek(SeekFrom::Start(whole)).map_err(Error::file("write", &path))?;
-        Ok(Some(Open { name, file, length: whole }))
+        Ok(Some(Open { name, file, length: whole, marked }))
     }
 
     /// Keeps an answer, and before it what was asked; the place is that of the answer.
     pub fn response(&mut self, exchange: &Exchange<'_>) -> Result<Place> {
         let payload = payload_digest(exchange.body);
-        self.append_both(exchange.date, &member::response(exchange, &payload, self.settings.level)?)
+        self.append(exchange.date, &member::response(exchange, &payload, self.settings.level)?)
     }
 
     /// Keeps an answer that was made ready before.
     pub fn prepared(&mut self, at: Timestamp, prepared: &Prepared) -> Result<Place> {
-        self.append_both(at, &prepared.records)
+        self.append(at, &prepared.records)
     }
 
     /// Keeps that the answer had the payload of an earlier one; its head is kept, its body is not.
@@ -204,7 +228,7 @@ impl Writer {
             ("WARC-Refers-To-Date", date(original.date)),
         ];
         let records = member::records(exchange, Kind::Revisit, exchange.head, fields, self.settings.level)?;
-        self.append_both(exchange.date, &records)
+        self.append(exchange.date, &records)
     }
 
     /// Keeps bytes that came without HTTP: a file, what a command printed.
@@ -213,22 +237,33 @@ impl Writer {
         let mut fields = about(Kind::Resource, &id(), at, Some(target))?;
         fields.push(("Content-Type", content_type.to_owned()));
         fields.push(("WARC-Payload-Digest", payload_digest(bytes)));
-        let member = member::member(&fields, bytes, self.settings.level)?;
-        self.append(at, &[], &member)
+        let bytes = member::member(&fields, bytes, self.settings.level)?;
+        self.append(at, &Records { bytes, answer_at: 0 })
     }
 
     /// Everything that was written is on the disk when this returns.
     pub fn sync(&mut self) -> Result<()> {
         let Some(open) = &self.open else { return Ok(()) };
-        open.file.sync_data().map_err(Error::file("write", &self.folder.join(&open.name)))
+        open.file.sync_data().map_err(Error::file("write", &self.folder.join(&open.name)))?;
+        if open.length - open.marked >= MARKED_BYTES { self.mark() } else { Ok(()) }
     }
 
-    fn append_both(&mut self, at: Timestamp, records: &Records) -> Result<Place> {
-        self.append(at, &records.request, &records.answer)
+    /// The same, and the next opening finds nothing to read.
+    pub fn settle(&mut self) -> Result<()> {
+        self.sync()?;
+        self.mark()
     }
 
-    /// Writes two members behind each other, the first possibly empty; the place is that of the second.
-    fn append(&mut self, at: Timestamp, before: &[u8], member: &[u8]) -> Result<Place> {
+    /// Remembers that the file is on the disk up to here.
+    fn mark(&mut self) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        write_whole(&self.folder.join(MARK), &Mark { file: open.name.clone(), bytes: open.length })?;
+        open.marked = open.length;
+        Ok(())
+    }
+
+    /// Writes records in one piece; the place is that of the answer.
+    fn append(&mut self, at: Timestamp, records: &Records) -> Result<Place> {
         if self.open.as_ref().is_none_or(|open| open.length >= self.settings.most_bytes) {
             self.begin(at)?;
         }
@@ -236,8 +271,7 @@ impl Writer {
             return Err(Error::file("open", &self.folder)(io::Error::other("no file")));
         };
         let path = self.folder.join(&open.name);
-        let written = open.file.write_all(before).and_then(|()| open.file.write_all(member));
-        if let Err(source) = written {
+        if let Err(source) = open.file.write_all(&records.bytes) {
             // Half a record must not stand before whole ones; if it cannot be taken back, the next opening does.
             let back = open.file.set_len(open.length).and_then(|()| open.file.seek(SeekFrom::Start(open.length)));
             if back.is_err() {
@@ -245,8 +279,8 @@ impl Writer {
             }
             return Err(Error::file("write", &path)(source));
         }
-        let offset = open.length + before.len() as u64;
-        let length = member.len() as u64;
+        let offset = open.length + records.answer_at as u64;
+        let length = (records.bytes.len() - records.answer_at) as u64;
         open.length = offset + length;
         Ok(Place { file: open.name.clone(), offset, length })
     }
@@ -278,7 +312,7 @@ impl Writer {
         let member = member::member(&fields, block.as_bytes(), self.settings.level)?;
         file.write_all(&member).and_then(|()| file.sync_all()).map_err(Error::file("write", &path))?;
         sync_folder(&self.folder)?;
-        self.open = Some(Open { name, file, length: member.len() as u64 });
+        self.open = Some(Open { name, file, length: member.len() as u64, marked: 0 });
         Ok(())
     }
 }
@@ -385,11 +419,11 @@ fn serial(name: &str, prefix: &str) -> Option<u64> {
     rest.split_once('-')?.1.parse().ok()
 }
 
-/// Where the whole records of a file end; nothing if there are whole ones behind damage.
-fn whole_until(path: &Path) -> Result<Option<u64>> {
-    let mut whole = 0;
+/// Where the whole records of a file end, which is not before `from`; nothing if there are whole ones behind damage.
+fn whole_until(path: &Path, from: u64) -> Result<Option<u64>> {
+    let mut whole = from;
     let mut damaged = false;
-    for found in Reader::open(path, 0, u64::MAX)? {
+    for found in Reader::open(path, from, u64::MAX)? {
         match found {
             Ok(_) if damaged => return Ok(None),
             Ok(found) => whole = found.offset + found.length,
@@ -413,6 +447,18 @@ fn hold(file: &File, path: &Path) -> Result<()> {
         }
     }
     Err(Error::Held { path: path.to_owned() })
+}
+
+/// Writes a small file beside and renames it: others see the old one or the new one, whole.
+pub(super) fn write_whole(path: &Path, value: &impl Serialize) -> Result<()> {
+    let begun = path.with_extension("begun");
+    let written = serde_json::to_vec(value).map_err(io::Error::from).and_then(|json| {
+        let mut file = File::create(&begun)?;
+        file.write_all(&json)?;
+        file.sync_all()?;
+        fs::rename(&begun, path)
+    });
+    written.map_err(Error::file("write", path))
 }
 
 /// The name of a new file is on the disk when this returns.

@@ -41,6 +41,24 @@ async fn reason(server: &Server, within: Duration) -> Reason {
 }
 
 #[tokio::test]
+async fn a_kept_connection_on_which_the_server_hangs_up_costs_no_visit() {
+    let server = Server::talking(|mut stream| async move {
+        if request(&mut stream).await.is_some() {
+            stream.write_all(&response("200 OK", &[], b"fine")).await.unwrap();
+            // The second request on a connection is read and not answered.
+            request(&mut stream).await;
+        }
+    })
+    .await;
+    let web = web();
+    for _ in 0..5 {
+        assert_eq!(fetched(look(&web, &server.url("/")).await).body, "fine");
+    }
+    let deaf = after_request(|_| async {}).await;
+    assert_eq!(reason(&deaf, 5 * SECOND).await, Reason::Cut);
+}
+
+#[tokio::test]
 async fn an_endless_body_is_too_large() {
     let server = after_request(|mut stream| async move {
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();

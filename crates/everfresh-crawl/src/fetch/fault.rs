@@ -17,6 +17,15 @@ pub(crate) fn failure(error: &(dyn Error + 'static), connecting: bool) -> Failur
     Failure::new(reason, told(&chain))
 }
 
+/// Was the connection closed before a byte of the answer came?
+pub(crate) fn is_hung_up(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| inner(*error)).any(|error| {
+        let is_reset = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionReset;
+        error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
+            || error.downcast_ref::<io::Error>().is_some_and(is_reset)
+    })
+}
+
 /// The next fact inwards. An IO error that wraps another one names that one's source, and would hide it.
 fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

@@ -69,13 +69,21 @@ impl Transport {
         Ok(Transport { client, headers: usual_headers(&settings), settings })
     }
 
-    /// Asks, and waits for the head.
+    /// Asks, and waits for the head. A server may hang up on a connection that was kept just when it is used again, which is nobody's
+    /// fault: then it is asked once more.
     pub(crate) async fn send(&self, wish: &Wish<'_>) -> std::result::Result<Answer, Failure> {
         self.check_reach(wish.url)?;
         let (request, mut sent) = self.request(wish)?;
         let first_byte = self.settings.limits.first_byte;
         let until = wish.deadline.min(Instant::now() + first_byte);
-        let response = timeout_at(until, self.client.request(request)).await;
+        let again = request.clone();
+        let asking = async {
+            match self.client.request(request).await {
+                Err(error) if fault::is_hung_up(&error) => self.client.request(again).await,
+                other => other,
+            }
+        };
+        let response = timeout_at(until, asking).await;
         let response = response
             .map_err(|_| Failure::new(Reason::Timeout, format!("no whole head of a response within {first_byte:?}")))?
             .map_err(|error| fault::failure(&error, error.is_connect()))?;

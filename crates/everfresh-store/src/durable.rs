@@ -5,6 +5,7 @@ use crate::keep::{Keep, Leased, Roll};
 use crate::names::{Names, page_id};
 use everfresh_sched::{Error, Event, GroupId, HostId, PageId, Result, State, Store, record};
 use fjall::{Keyspace, PersistMode};
+use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -36,8 +37,8 @@ pub struct Durable {
 #[derive(Default)]
 struct Staged {
     events: Vec<Event>,
-    pages: HashMap<PageId, String>,
-    notes: HashMap<PageId, Vec<u8>>,
+    pages: HashMap<PageId, String, RandomState>,
+    notes: HashMap<PageId, Vec<u8>, RandomState>,
     hosts: Vec<(HostId, String)>,
     groups: Vec<(GroupId, String)>,
 }

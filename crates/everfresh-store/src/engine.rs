@@ -2,9 +2,11 @@
 
 use crate::failed;
 use everfresh_sched::{Error, Result, State};
+use fjall::compaction::Leveled;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use std::panic::catch_unwind;
 use std::path::Path;
+use std::sync::Arc;
 
 /// An open database and what is always there of it.
 #[derive(Clone)]
@@ -28,6 +30,9 @@ const COUNTED: &str = "counted";
 const CACHE: u64 = 64 << 20;
 /// Each keyspace holds so much in memory before it writes it out: a run that notes every visit should not grow for hours.
 const MEMTABLE: u64 = 16 << 20;
+/// So many of them are written out before they are merged; from twenty on the engine would make writers wait. Keys are looked up one by
+/// one, which filters in memory make cheap.
+const RUNS: u8 = 12;
 
 impl Engine {
     pub(crate) fn open(dir: &Path) -> Result<Engine> {
@@ -122,6 +127,7 @@ fn damaged(shown: &str) -> Error {
 }
 
 fn keyspace(db: &Database, name: &str) -> Result<Keyspace> {
-    let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE);
+    let merging = Arc::new(Leveled::default().with_l0_threshold(RUNS));
+    let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE).compaction_strategy(merging.clone());
     db.keyspace(name, options).map_err(|error| failed(name)(&error))
 }

@@ -87,6 +87,10 @@ fn check_sane<E: Estimator>(estimator: &E, name: &str) {
     assert_eq!(interval.level, LEVEL, "{name}");
     assert!(interval.high.is_none_or(|high| high >= interval.low), "{name}: the interval is in order: {estimate:?}");
     assert!(interval.high.is_none_or(|high| high.per_second().is_finite()), "{name}: an end is finite: {estimate:?}");
+    let near = |rate: f64| crate::units::Rate::estimated(rate);
+    let (a_bit_less, a_bit_more) = (near(rate.per_second() * (1.0 - 1e-6)), near(rate.per_second() * (1.0 + 1e-6)));
+    let lies_within = interval.contains(rate) || interval.contains(a_bit_less) || interval.contains(a_bit_more);
+    assert!(lies_within, "{name}: the rate lies in its interval: {estimate:?}");
     assert!(knowledge.changes >= 0.0 && knowledge.changes.is_finite(), "{name}: knowledge: {estimate:?}");
     assert!(knowledge.exposure >= Period::ZERO && knowledge.exposure < Period::NEVER, "{name}: {estimate:?}");
     assert_eq!(estimator.change_probability(Period::ZERO), 0.0, "{name}: no time, no change");

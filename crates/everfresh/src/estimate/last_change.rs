@@ -9,7 +9,8 @@ use crate::units::Rate;
 /// `X' = (X - 1) - X/(N ln(1 - X/N))`, and `X - 1` for X = N, takes the bias off (ratio 0.996 to 1.007 for N = 3 to 50 and
 /// r = 0.1 to 10). A change without a date is taken to lie half way.
 ///
-/// One visit alone that found a change gives 0: one number tells no rate without bias. A prior does better there.
+/// One visit alone that found a change would give 0, which says that a page that changed is static. There `X' = ln 2`: as
+/// often too high as too low (one time of an exponential law has a mean inverse only in theory, but a median). A prior does better.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LastChange {
     visits: f64,
@@ -28,6 +29,8 @@ impl LastChange {
         let (n, x) = (self.visits, self.changed);
         if x == 0.0 {
             0.0
+        } else if x == 1.0 && n == 1.0 {
+            std::f64::consts::LN_2
         } else if x >= n {
             x - 1.0
         } else {

@@ -9,7 +9,8 @@ use crate::units::Rate;
 /// visits that is CGM's corrected [`Ratio`](super::Ratio), digit by digit, and it takes off most of the bias elsewhere.
 ///
 /// The interval is what the data support: the rates whose likelihood (without the imaginary visit) is within
-/// `χ²(0.9)/2 = 1.353` of the best. It has no upper end where every visit found a change, and starts at 0 where none did.
+/// `χ²(0.9)/2 = 1.353` of the best, and the estimate itself where the imaginary visit took it farther (lengths that differ by
+/// decades). It has no upper end where every visit found a change, and starts at 0 where none did.
 ///
 /// Quiet visits and counts need two numbers. Changed visits need their lengths: at most 64 are kept, and of more the
 /// closest two are merged, which moves the estimate by less than the square of their relative distance.
@@ -149,7 +150,7 @@ impl Estimator for MaximumLikelihood {
         let exposure = if rate > 0.0 { changes / rate } else { self.exposure };
         Estimate {
             rate: Rate::estimated(rate),
-            interval: self.interval(),
+            interval: self.interval().with(Rate::estimated(rate)),
             knowledge: Knowledge::new(changes, exposure),
         }
     }

@@ -188,6 +188,15 @@ impl Interval {
         Interval { low: Rate::estimated(low), high: high.is_finite().then(|| Rate::estimated(high)), level: LEVEL }
     }
 
+    /// The same, reaching as far as this rate.
+    pub(crate) fn with(self, rate: Rate) -> Interval {
+        Interval {
+            low: if rate < self.low { rate } else { self.low },
+            high: self.high.map(|high| if rate > high { rate } else { high }),
+            ..self
+        }
+    }
+
     /// Does the interval hold this rate?
     pub fn contains(&self, rate: Rate) -> bool {
         self.low <= rate && self.high.is_none_or(|high| rate <= high)

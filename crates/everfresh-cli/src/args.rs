@@ -199,22 +199,26 @@ Examples:
   everfresh estimate crawl/ --time-column fetched --digest-column sha1 --group-column site
   everfresh estimate visits.csv --estimator drifting --half-life 90days
   everfresh estimate visits.csv --report changes.html --out pages.csv
+  everfresh estimate commits.csv --rows changes --now 2024-05-01
 
 Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files. Columns: page, time and one of
 digest (a change is a digest that differs from the last), changed (0 or 1, false or true: since the
 visit before) or last_modified (a time; a change if it is later than the visit before, without a
 date if it is the time of the visit); and group or host if there is one: pages of a group (as their
 first visits name it) are taken to be alike.
-Times are seconds since 1970, dates such as 2024-05-01, 2024-05-01 12:00:00 (UTC) or
-2024-05-01T14:00:00+02:00, or timestamps; they count in whole seconds.
+Times are seconds since 1970, dates such as 2024-05-01, 2024-05-01 12:00:00 (UTC),
+2024-05-01T14:00:00+02:00 or Wed, 01 May 2024 12:00:00 GMT, or timestamps; they count in whole
+seconds.
 
 Rows may come in any order. Where the visits of each page come in the order of their times, the
-table is read once, else again and sorted, in 256 MB of memory and temporary files. A visit in the
-same second as another of its page, one without a digest and one in the future are skipped, which
-is said. What is remembered of a page is its name and some 80 bytes.
+table is read once, else again and sorted, in 256 MB of memory and temporary files. Visits of a page
+in the same second count as one, which saw a change if one of them did; one without a digest, flag
+or date and one in the future are skipped. All that is said. A page without a visit that counts has
+the rate of its like. What is remembered of a page is its name and some 80 bytes.
 
 The result goes to --out, else as CSV to stdout: page, rate, rate_low, rate_high (changes per day;
-the truth lies between the last two nine times in ten), estimator, visits, changes, first_seen,
+the truth lies between the last two nine times in ten; rate_high is empty where every visit found a
+change, since nothing then bounds the rate from above), estimator, visits, changes, first_seen,
 last_seen, with --curves curve and shape, and the group. Of a page that was visited once the
 estimators without a prior know nothing: its rate is empty. With --curves all rates are those of
 the curve's formula: the mean for exponential and lomax (shape: alpha), 1/scale for weibull
@@ -225,6 +229,10 @@ the curve's formula: the mean for exponential and lomax (shape: alpha), 1/scale 
 pub(crate) struct EstimateArgs {
     #[command(flatten)]
     pub visits: VisitArgs,
+    /// What the rows are
+    #[arg(long, value_enum, default_value_t = RowsArg::Visits,
+        conflicts_with_all = ["digest_column", "changed_column", "last_modified_column"])]
+    pub rows: RowsArg,
     /// How rates are estimated
     #[arg(long, value_enum, default_value_t = EstimatorArg::Gamma)]
     pub estimator: EstimatorArg,
@@ -320,6 +328,15 @@ pub(crate) struct ToldArgs {
     /// The column of the times of the last change [default: `last_modified` if there is one]
     #[arg(long, value_name = "NAME")]
     pub last_modified_column: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RowsArg {
+    /// Visits, of which a column says what they saw
+    Visits,
+    /// Changes, each at its time, and all there were: a commit log, the dates of a feed. A page is known from its first row on, which does
+    /// not count as a change, to --now if that is given, else to the last time of the table
+    Changes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

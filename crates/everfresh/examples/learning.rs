@@ -10,13 +10,14 @@ mod laboratory;
 
 use everfresh::estimate::Prior;
 use everfresh::{Error, Rate, Unit};
-use laboratory::NAMES;
+use laboratory::{Law, NAMES};
 
 const SEED: u64 = 7;
 
 fn main() -> Result<(), Error> {
     bias()?;
     coverage()?;
+    learnt_coverage()?;
     plans()
 }
 
@@ -56,6 +57,27 @@ fn coverage() -> Result<(), Error> {
                 c.decades
             );
         }
+    }
+    Ok(())
+}
+
+/// The same with priors learnt from the pages themselves, as `everfresh estimate` does.
+fn learnt_coverage() -> Result<(), Error> {
+    println!(
+        "\nintervals at 90 %, prior learnt from 3000 pages visited daily: truths inside, and the mean rate learnt"
+    );
+    println!("rates per day                     2 visits               5              20             100");
+    let gamma = |shape, mean| (format!("gamma, shape {shape}, mean {mean}"), Law::Gamma(shape, mean));
+    let laws = [gamma(0.2, 16.0), gamma(0.3, 1.0), gamma(1.0, 0.05), gamma(1.0, 10.0), gamma(1.0, 100.0)];
+    for (name, law) in laws.into_iter().chain([("even over .001 to 1000".to_owned(), Law::SixDecades)]) {
+        let mut row = format!("{name:<27}");
+        for visits in [2, 5, 20, 100] {
+            let pages = laboratory::daily(SEED, law, visits - 1, 3000)?;
+            let (prior, inside) = laboratory::learnt_coverage(&pages);
+            let mean = prior.map_or(0.0, |prior| prior.mean().per_day());
+            row.push_str(&format!("{:>8.1}% {mean:>6.2}", 100.0 * inside));
+        }
+        println!("{}", row.trim_end());
     }
     Ok(())
 }

@@ -300,53 +300,108 @@ fn learnt(pages: &[Sightings], guess: Rate) -> Prior {
     prior
 }
 
-/// Pages that had nearly always changed: the rates of most are bounded from below only, and still the intervals hold nearly
-/// all of them, up to a hundred changes between two visits; the likeliest prior alone loses them. Where rates are known, nothing changes.
+/// The half visit that keeps the estimate finite may move it past what the data support: the interval reaches as far.
 #[test]
-fn rates_bounded_from_below_only_are_doubted() {
-    println!("shape, changes per visit, changed: likeliest prior, above its intervals; with doubt, below and above");
-    for (shape, per_visit, worst_without) in
-        [(0.5, 0.3, 0.0), (2.0, 10.0, 0.0), (5.0, 20.0, 0.0), (2.0, 100.0, 0.1), (1.0, 300.0, 0.0)]
-    {
-        let mut rng = seeded(77);
-        let truth = prior(shape, per_visit);
-        let rates: Vec<f64> = (0..600).map(|_| draw(&mut rng, truth).max(1e-9)).collect();
-        let mut changed = 0.0;
-        let mut visited = |rate: &f64| {
-            let mut seen = Sightings::NONE;
-            for _ in 0..10 {
-                let visit = poisson_visit(&mut rng, *rate, 1.0).unwrap().0;
-                changed += f64::from(u8::from(visit.has_changed()));
-                seen.observe(&visit);
-            }
-            seen
-        };
-        let pages: Vec<Sightings> = rates.iter().map(&mut visited).collect();
-        let guess = Rate::per(changed / 6000.0, Unit::Day).unwrap();
-        let likeliest = learnt(&pages, guess);
-        let doubting = likeliest.with_doubt(&pages, guess);
-        let missed = |prior: Prior| {
-            let (mut below, mut above) = (0.0, 0.0);
-            for (rate, seen) in rates.iter().zip(&pages) {
-                let interval = seen.estimate(prior).interval;
-                below += f64::from(u8::from(*rate < interval.low.per_day())) / 600.0;
-                above += f64::from(u8::from(interval.high.is_some_and(|high| *rate > high.per_day()))) / 600.0;
-            }
-            (below, above)
-        };
-        let (without, (below, above)) = (missed(likeliest).1, missed(doubting));
-        println!(
-            "{shape} {per_visit} {:.4}: {:.2} {:.3}, {without:.3}; {:.2} {:.3}, {below:.3} {above:.3}",
-            changed / 6000.0,
-            likeliest.alpha(),
-            likeliest.mean(),
-            doubting.alpha(),
-            doubting.mean(),
-        );
-        assert!(below + above < 0.125, "{shape} {per_visit}: {below} {above}");
-        assert!(without >= worst_without, "{shape} {per_visit}: {without}");
-        assert!(per_visit > 1.0 || doubting == likeliest);
+fn likelihood_intervals_hold_their_estimates() {
+    let mut rng = seeded(83);
+    for page in 0..4000 {
+        let mut estimator = MaximumLikelihood::new();
+        for _ in 0..[1, 2, 5, 20][page % 4] {
+            let elapsed = -(1.0 - rng.random::<f64>()).ln().min(-1e-4);
+            estimator.observe(&poisson_visit(&mut rng, 3.0, elapsed).unwrap().0);
+        }
+        let estimate = estimator.estimate();
+        assert!(estimate.interval.contains(estimate.rate), "{page}: {estimate:?}");
     }
+}
+
+/// One visit that found a change, dated or not: the page is not static.
+#[test]
+fn a_page_that_changed_once_is_not_static() {
+    for visit in [seen(true, 1.0), Observation::last_change(days(1.0), days(0.5)).unwrap()] {
+        let mut page = LastChange::new();
+        page.observe(&visit);
+        let estimate = page.estimate();
+        // Half a day without a change, as often too high as too low: ln 2 / 0.5.
+        assert!((estimate.rate.per_day() - 2.0 * 2f64.ln()).abs() < 1e-9, "{estimate:?}");
+        assert!(estimate.interval.contains(estimate.rate), "{estimate:?}");
+    }
+}
+
+/// Priors learnt from the very pages whose rates they are to bound, the same intervals as the program gives: the likeliest prior
+/// alone loses up to half of the pages; all priors weighed lose one in ten. Of pages visited twice only how many changed is known, one number
+/// for a law of two.
+#[test]
+fn intervals_under_learnt_priors_cover_nine_in_ten() {
+    let mut worst_of_likeliest: f64 = 1.0;
+    for (shape, per_day) in [(0.2, 16.0), (0.3, 1.0), (1.0, 0.05), (1.0, 0.3), (1.0, 10.0), (1.0, 100.0), (2.0, 0.1)] {
+        for (visits, range) in [(1, 0.8..0.995), (4, 0.865..0.96), (19, 0.865..0.94), (99, 0.865..0.94)] {
+            let pages = laboratory::daily(79, laboratory::Law::Gamma(shape, per_day), visits, 1500).unwrap();
+            let (prior, inside) = laboratory::learnt_coverage(&pages);
+            let mean = prior.unwrap().mean().per_day() / per_day;
+            // Of a hundred changes a visit only the few pages that are slow tell, and are few.
+            let range = if per_day > 50.0 { 0.8..0.96 } else { range };
+            assert!(range.contains(&inside), "{shape} {per_day} {visits}: {inside}");
+            assert!(visits == 1 || (0.3..3.0).contains(&mean), "{shape} {per_day} {visits}: {mean}");
+            let seen: Vec<Sightings> = pages.iter().map(|(_, seen)| *seen).collect();
+            let likeliest = learnt(&seen, Rate::per(1.0, Unit::Day).unwrap());
+            let inside = laboratory::inside(&pages, |seen| seen.estimate(likeliest).interval);
+            worst_of_likeliest = worst_of_likeliest.min(inside);
+        }
+    }
+    assert!(worst_of_likeliest < 0.7, "the likeliest prior does as well: {worst_of_likeliest}");
+}
+
+/// Rates that no gamma law describes, and pages that changed hundreds of times between visits.
+#[test]
+fn six_decades_are_covered() {
+    for visits in [1, 4, 19, 99] {
+        let pages = laboratory::daily(80, laboratory::Law::SixDecades, visits, 1500).unwrap();
+        let (_, inside) = laboratory::learnt_coverage(&pages);
+        assert!((0.88..0.97).contains(&inside), "{visits}: {inside}");
+    }
+}
+
+/// Few pages: the mean rate that is learnt is not driven up by what might be.
+#[test]
+fn few_pages_give_a_modest_prior() {
+    let day = days(1.0);
+    let mut quiet = Sightings::NONE;
+    quiet.observe(&Observation::unchanged(day).unwrap());
+    let prior = Prior::learnt_from(&[quiet; 3]).unwrap();
+    assert!((0.05..0.3).contains(&prior.mean().per_day()), "{prior:?}");
+    let dated = Sightings::watched(30, days(100.0)).unwrap();
+    let prior = Prior::learnt_from(&[dated; 50]).unwrap();
+    assert!((prior.mean().per_day() / 0.3 - 1.0).abs() < 0.05 && prior.alpha() > 5.0, "{prior:?}");
+    assert_eq!(Prior::learnt_from(&[Sightings::NONE; 5]), None);
+}
+
+/// A page that contradicts its like is believed; those that do not are not taken for strangers.
+#[test]
+fn one_contrary_page_is_believed_and_its_like_are_not_doubted() {
+    let learnt = prior(1.0, 0.2);
+    let mut rng = seeded(5);
+    // Of pages that are as the prior says, hardly any is taken for a stranger.
+    let strangers = (0..2000).filter(|_| {
+        let rate = draw(&mut rng, learnt).max(1e-12);
+        let mut seen = Sightings::NONE;
+        for _ in 0..20 {
+            seen.observe(&poisson_visit(&mut rng, rate, 1.0).unwrap().0);
+        }
+        seen.believed(learnt) != learnt
+    });
+    let strangers = strangers.count();
+    assert!(strangers < 10, "{strangers}");
+    // A hundred times as fast, or silent for a hundred times as long under a sure prior.
+    let (mut fast, mut silent) = (Sightings::NONE, Sightings::NONE);
+    for hour in 0..24 {
+        fast.observe(&seen(hour % 3 > 0, 1.0 / 24.0));
+    }
+    silent.observe(&seen(false, 1000.0));
+    let sure = prior(20.0, 0.2);
+    let rate = |page: &Sightings, prior: Prior| page.estimate(page.believed(prior)).rate.per_day();
+    assert!((20.0..32.0).contains(&rate(&fast, learnt)), "{}", rate(&fast, learnt));
+    assert!(rate(&silent, sure) < 2e-3, "{}", rate(&silent, sure));
 }
 
 /// Poisson pages whose rates differ are never called bursty, however many or few changes they had.

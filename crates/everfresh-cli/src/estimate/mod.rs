@@ -19,7 +19,7 @@ use everfresh::Unit;
 use everfresh::estimate::{Estimator, Habits, LastChange, MaximumLikelihood, Naive, Ratio, poisson};
 use rayon::prelude::*;
 
-use crate::args::{EstimateArgs, EstimatorArg, VisitArgs};
+use crate::args::{EstimateArgs, EstimatorArg, RowsArg, VisitArgs};
 use crate::chart;
 use crate::output::{self, count, number};
 use crate::progress::ProgressLine;
@@ -52,13 +52,13 @@ pub(crate) fn run(args: &EstimateArgs) -> Result<()> {
 }
 
 fn alone<E: Estimator + Clone + Default + Send + Sync>(args: &EstimateArgs) -> Result<()> {
-    Learner::new(&args.visits, |_| Alone::<E>::new())?.finish(args)
+    Learner::new(&args.visits, args.rows, |_| Alone::<E>::new())?.finish(args)
 }
 
 /// All pages as gamma posteriors have them, with their priors; what was seen counts only the share `factor`.
 fn watched(args: &EstimateArgs, factor: f64) -> Result<Learner<GammaModel>> {
     let priors = Priors::new()?;
-    let mut learner = Learner::new(&args.visits, |told| GammaModel { priors, dated: told == Told::LastModified })?;
+    let mut learner = Learner::new(&args.visits, args.rows, |told| GammaModel { priors, told })?;
     learner.learn(factor)?;
     Ok(learner)
 }
@@ -67,16 +67,16 @@ fn watched(args: &EstimateArgs, factor: f64) -> Result<Learner<GammaModel>> {
 fn drifting(args: &EstimateArgs) -> Result<()> {
     let half_life = args.half_life.unwrap_or(everfresh::Period::NEVER);
     let habits = Habits::new(half_life, args.dispersion.unwrap_or(1.0))?;
-    let Learner { mut table, model: GammaModel { priors, .. }, shards } = watched(args, habits.dispersion().recip())?;
+    let Learner { mut table, model: GammaModel { priors, told }, shards } = watched(args, habits.dispersion().recip())?;
     let mut shards: Vec<_> = shards.into_iter().map(|mut shard| shard.lend(|_| <_>::default())).collect();
-    let model = DriftingModel { priors, habits };
+    let model = DriftingModel { priors, habits, told };
     table.scan("reading again", &model, &mut shards)?;
     Learner { table, model, shards }.finish(args)
 }
 
 /// What the visits of pages saw, with the group of each: of some thousands at most, evenly drawn by name. And how many pages there are.
 pub(crate) fn observations(args: &VisitArgs) -> Result<(usize, Vec<report::Seen>)> {
-    let mut learner = Learner::new(args, |_| Alone::<Naive>::new())?;
+    let mut learner = Learner::new(args, RowsArg::Visits, |_| Alone::<Naive>::new())?;
     let pages = learner.by_name();
     Ok((pages.len(), learner.record(&pages)?))
 }
@@ -93,18 +93,35 @@ struct Table {
     groups: Groups,
     /// Must the visits of pages be sorted?
     is_disordered: bool,
+    /// Where rows are changes: up to when they are known; none is the last of all.
+    end: Option<u32>,
 }
 
 impl Table {
-    fn open(args: &VisitArgs) -> Result<Table> {
-        let input = Input::open(&args.visits, visits::columns(args))?;
+    fn open(args: &VisitArgs, rows: RowsArg) -> Result<Table> {
+        let input = Input::open(&args.visits, visits::columns(args, rows))?;
         let now = args.now.map_or_else(clock, Ok)?;
-        let reader = Reader::new(visits::told(&input)?, now);
-        Ok(Table { input, reader, groups: Groups::default(), is_disordered: false })
+        let reader = Reader::new(visits::told(&input, rows)?, now);
+        Ok(Table { input, reader, groups: Groups::default(), is_disordered: false, end: args.now })
     }
 
-    /// Takes in all visits, sorted where they must be.
+    /// Takes in all visits, sorted where they must be, and the time after the last where rows are changes.
     fn scan<M: Model>(&mut self, pass: &str, model: &M, shards: &mut [Shard<M::State>]) -> Result<SkippedVisits> {
+        let skipped = self.scan_visits(pass, model, shards)?;
+        if self.reader.told == Told::EveryChange {
+            let last = shards.iter().flat_map(|shard| &shard.pages).map(|page| page.last).max();
+            let end = self.end.or(last).unwrap_or(0);
+            shards.par_iter_mut().map(|shard| shard.end(end, model)).collect::<Result<()>>()?;
+        }
+        Ok(skipped)
+    }
+
+    fn scan_visits<M: Model>(
+        &mut self,
+        pass: &str,
+        model: &M,
+        shards: &mut [Shard<M::State>],
+    ) -> Result<SkippedVisits> {
         if !self.is_disordered {
             match self.scan_in_order(pass, model, shards) {
                 Err(error) if error.is::<Disorder>() => self.is_disordered = true,
@@ -125,7 +142,8 @@ impl Table {
                 let take = |(number, shard): (usize, &mut Shard<M::State>)| shard.take(number, &batches, &with);
                 let parts: Vec<_> = shards.par_iter_mut().enumerate().map(take).collect();
                 skipped.add(&batches, parts)?;
-                if skipped.of(Fault::Backwards) > 0 { Err(Disorder.into()) } else { Ok(()) }
+                let is_disordered = skipped.of(Fault::Backwards) + skipped.of(Fault::Differs) > 0;
+                if is_disordered { Err(Disorder.into()) } else { Ok(()) }
             },
         )?;
         Ok(skipped)
@@ -152,12 +170,13 @@ impl Table {
         shards.par_iter_mut().for_each(Shard::begin);
         let both: Vec<_> = shards.iter_mut().zip(sorters).collect();
         let take = |(shard, sorter): (&mut Shard<M::State>, Sorter)| shard.take_sorted(sorter, &with);
-        let same: Vec<_> = both.into_par_iter().map(take).collect();
-        let same: Vec<_> = same.into_iter().collect::<Result<_>>()?;
-        let (count, place) = &mut skipped.0[Fault::SameSecond as usize];
-        *count = same.iter().map(|(count, _)| count).sum();
-        if let Some((page, second)) = same.into_iter().filter_map(|(_, first)| first).min() {
-            *place = format!("page `{page}` at {}", jiff::Timestamp::from_second(i64::from(second))?);
+        let parts: Vec<_> = both.into_par_iter().map(take).collect();
+        let mut all = <[store::OfOneSecond; 2]>::default();
+        for part in parts {
+            all.iter_mut().zip(part?).for_each(|(all, part)| all.merge(part));
+        }
+        for (fault, told) in [Fault::SameSecond, Fault::Differs].into_iter().zip(all) {
+            skipped.set(fault, told)?;
         }
         Ok(skipped)
     }
@@ -172,8 +191,8 @@ struct Learner<M: Model> {
 
 impl<M: Model> Learner<M> {
     /// Reads the table and says what was skipped.
-    fn new(args: &VisitArgs, model: impl FnOnce(Told) -> M) -> Result<Learner<M>> {
-        let mut table = Table::open(args)?;
+    fn new(args: &VisitArgs, rows: RowsArg, model: impl FnOnce(Told) -> M) -> Result<Learner<M>> {
+        let mut table = Table::open(args, rows)?;
         let model = model(table.reader.told);
         let mut shards: Vec<_> = (0..SHARDS).map(|_| Shard::new()).collect();
         table.scan("reading", &model, &mut shards)?.say(table.reader.told);
@@ -183,7 +202,8 @@ impl<M: Model> Learner<M> {
     /// Writes everything.
     fn finish(mut self, args: &EstimateArgs) -> Result<()> {
         let pages = self.by_name();
-        let seen = if args.curves || args.report.is_some() { self.record(&pages)? } else { Vec::new() };
+        let is_asked = (args.curves || args.report.is_some()) && args.rows == RowsArg::Visits;
+        let seen = if is_asked { self.record(&pages)? } else { Vec::new() };
         let groups = poisson::examine(seen.iter().map(|(_, seen)| seen.as_slice()));
         let laws = args.curves.then(|| Laws::new(&groups));
         let told = self.write(args, &pages, laws.as_ref())?;
@@ -195,36 +215,50 @@ impl<M: Model> Learner<M> {
         }
     }
 
+    /// What is to be thought of visits that (nearly) always found a change: they say no more than "at least as often as I come".
+    fn suspicion(&self, told: &rows::Totals) -> String {
+        let again = told.visits.saturating_sub(told.pages - told.never);
+        let share = told.changes as f64 / again.max(1) as f64;
+        if !self.table.reader.told.is_bare() || share <= 0.95 {
+            return String::new();
+        }
+        if told.changes == again && again >= LOG_ROWS {
+            return format!(
+                "\nwarning: every one of {} found a change: is this a log of changes, not of visits? Then say --rows changes. \
+                 If they are visits, nothing bounds rates from above: rate is hardly more than a guess, and rate_high is empty",
+                count(again as f64, "later visit")
+            );
+        }
+        format!(
+            "\nhint: {} of the visits found a change: how much more often pages change than they are visited can hardly be told. \
+             Visit some pages more often, or give last-change times",
+            output::percent(share)
+        )
+    }
+
     fn summary(&self, told: &rows::Totals, args: &EstimateArgs) -> String {
         let count = |n: u64, one: &str| count(n as f64, one);
-        let mut text = format!(
-            "{}, {}, {} seen; {} visited again but never seen to change",
-            count(told.pages, "page"),
-            count(told.visits, "visit"),
-            count(told.changes, "change"),
-            count(told.quiet, "page"),
-        );
-        if told.once > 0 {
-            text.push_str(&format!(", {} visited once", count(told.once, "page")));
+        let is_log = args.rows == RowsArg::Changes;
+        let mut text = if is_log { told.of_changes() } else { told.of_visits() };
+        if told.never > 0 {
+            text.push_str(&format!(", {} without a visit that counts", count(told.never, "page")));
         }
-        // Visits that always find a change say no more than "at least as often as I come".
-        let again = told.visits.saturating_sub(told.pages);
-        if again > 0 && told.changes as f64 > 0.95 * again as f64 && self.table.reader.told != Told::LastModified {
-            let share = output::percent(told.changes as f64 / again as f64);
-            text.push_str(&format!(
-                "\nhint: {share} of the visits found a change: how much more often pages change than they are visited can hardly be told, and \
-                 the intervals of gamma are wide for it. Visit some pages more often, or give last-change times"
-            ));
-        }
+        text.push_str(&self.suspicion(told));
         let Some(priors) = self.model.priors() else {
-            if told.once > 0 {
+            if told.once + told.never > 0 && !is_log {
                 let estimator = rows::word(args);
                 text.push_str(&format!(
-                    "\n{estimator} knows nothing of a page visited once: its rate is empty; gamma would have the rate of its like"
+                    "\n{estimator} knows nothing of a page that was not visited again: its rate is empty; gamma would have the rate of its like"
                 ));
             }
             return text;
         };
+        if priors.are_blind {
+            text.push_str(
+                "\nno visit found a page unchanged: what pages have in common cannot be learnt, and each stands alone",
+            );
+            return text;
+        }
         let (mean, alpha) = (priors.all.mean(), priors.all.alpha());
         text.push_str(&format!("\na page changes {mean} on average; rates differ by a gamma law of shape "));
         text.push_str(&number(alpha));
@@ -236,7 +270,10 @@ impl<M: Model> Learner<M> {
     }
 }
 
-/// The visits of a page are not in the order of their times.
+/// So many visits do not find a change each by chance.
+const LOG_ROWS: u64 = 10;
+
+/// The visits of a page are not in the order of their times, or of one second and saw different things.
 #[derive(Debug)]
 struct Disorder;
 
@@ -275,18 +312,39 @@ impl SkippedVisits {
         self.0[fault as usize].0
     }
 
+    /// Says how many visits were in the same second as another.
+    fn set(&mut self, fault: Fault, told: store::OfOneSecond) -> Result<()> {
+        let place = |(page, second): (String, u32)| -> Result<String> {
+            Ok(format!("page `{page}` at {}", jiff::Timestamp::from_second(i64::from(second))?))
+        };
+        self.0[fault as usize] = (told.visits, told.first.map_or_else(|| Ok(String::new()), place)?);
+        Ok(())
+    }
+
     fn say(&self, told: Told) {
         for (fault, (visits, first)) in FAULTS.into_iter().zip(&self.0).filter(|(_, (visits, _))| *visits > 0) {
             let visits = count(*visits as f64, "visit");
             let said = match fault {
                 Fault::Backwards => format!("{visits} earlier than the one before: all were sorted by time"),
+                Fault::SameSecond if told == Told::EveryChange => {
+                    format!("{} skipped: the page changed in the same second", visits.replace("visit", "change"))
+                }
                 Fault::SameSecond => format!("{visits} skipped: the page was visited in the same second"),
                 Fault::Future => format!("{visits} skipped: the time is in the future"),
                 Fault::Empty if told == Told::LastModified => {
                     format!("{visits} skipped: there is no time of the last change")
                 }
+                Fault::Empty if told == Told::Changed => {
+                    format!("{visits} skipped: it is not said whether the page had changed")
+                }
                 Fault::Empty => format!("{visits} skipped: the digest is empty"),
                 Fault::AfterVisit => format!("{visits} skipped: the last change is later than the visit"),
+                Fault::Differs => format!(
+                    "{visits} in the same second as another saw something else: taken as one, that saw the change"
+                ),
+                Fault::OtherGroup => {
+                    format!("{visits} with another group than the first of the page: the first counts")
+                }
             };
             output::say(&format!("{said} (first: {first})"));
         }

@@ -2,13 +2,12 @@
 
 use std::marker::PhantomData;
 
-use everfresh::estimate::{
-    Drifting, Estimate, Estimator, Gamma, Habits, Observation, PageState, Posterior, Seen, Sightings,
-};
+use everfresh::estimate::{Drifting, Estimate, Estimator, Habits, Observation, PageState, Posterior, Seen, Sightings};
 use everfresh::{Period, Result, Unit};
 
 use super::priors::Priors;
 use super::store::Page;
+use super::visits::Told;
 
 /// An estimator for many pages: what they share is here, the rest in the state of each.
 pub(super) trait Model: Sync {
@@ -51,8 +50,7 @@ pub(super) struct Watched {
 /// Gamma posteriors.
 pub(super) struct GammaModel {
     pub priors: Priors,
-    /// Are changes dated?
-    pub dated: bool,
+    pub told: Told,
 }
 
 impl GammaModel {
@@ -60,11 +58,14 @@ impl GammaModel {
     pub(super) fn sightings(&self, page: &Page<Watched>) -> Result<Sightings> {
         let seconds = |seconds: u32| Period::of(f64::from(seconds), Unit::Second);
         let quiet = page.state.quiet;
-        if self.dated {
-            return Sightings::watched(page.changes, seconds(quiet)?);
-        }
-        let within = (page.last - page.first).saturating_sub(quiet);
-        Sightings::bare(page.changes, seconds(within)?, f64::from(page.state.logs), seconds(quiet)?)
+        let (bare, within) = match self.told {
+            Told::Digest | Told::Changed => (page.changes, (page.last - page.first).saturating_sub(quiet)),
+            Told::LastModified => page.undated(),
+            Told::EveryChange => (0, 0),
+        };
+        let counted = Sightings::watched(page.changes.saturating_sub(bare), seconds(quiet)?)?;
+        let bare = Sightings::bare(bare, seconds(within)?, f64::from(page.state.logs), Period::ZERO)?;
+        Ok(counted.plus(bare))
     }
 }
 
@@ -87,15 +88,21 @@ impl Model for GammaModel {
     }
 
     fn estimate(&self, group: u32, page: &Page<Watched>) -> Result<Estimate> {
-        Ok(self.sightings(page)?.estimate(self.priors.of(group)))
+        let seen = self.sightings(page)?;
+        Ok(seen.estimate_open(self.priors.of_page(group, &seen)))
     }
 
     fn posterior(&self, group: u32, page: &Page<Watched>) -> Result<Option<Posterior>> {
-        Ok(Some(self.sightings(page)?.posterior(self.priors.of(group))))
+        let seen = self.sightings(page)?;
+        Ok(Some(seen.posterior(self.priors.of_page(group, &seen))))
     }
 
     fn foresee(&self, group: u32, before: &[Observation], elapsed: Period) -> f64 {
-        foreseen(Gamma::new(self.priors.of(group)), before, elapsed)
+        let mut seen = Sightings::NONE;
+        for observation in before {
+            seen.observe(observation);
+        }
+        seen.posterior(self.priors.of_page(group, &seen)).change_probability(elapsed)
     }
 
     fn priors(&self) -> Option<&Priors> {
@@ -107,6 +114,7 @@ impl Model for GammaModel {
 pub(super) struct DriftingModel {
     pub priors: Priors,
     pub habits: Habits,
+    pub told: Told,
 }
 
 impl Model for DriftingModel {
@@ -117,7 +125,12 @@ impl Model for DriftingModel {
     }
 
     fn estimate(&self, group: u32, page: &Page<PageState>) -> Result<Estimate> {
-        Ok(page.state.posterior(self.priors.of(group), &self.habits).estimate())
+        let mut estimate = page.state.posterior(self.priors.of(group), &self.habits).estimate();
+        if self.told.is_bare() && page.visits > 1 && page.changes == page.visits - 1 {
+            // Every visit found a change: none of them sets an upper end.
+            estimate.interval.high = None;
+        }
+        Ok(estimate)
     }
 
     fn posterior(&self, group: u32, page: &Page<PageState>) -> Result<Option<Posterior>> {

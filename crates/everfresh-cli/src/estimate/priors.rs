@@ -3,7 +3,7 @@
 //! The procedure is the same for the same pages, in whatever order and batches their rows came: pages are taken by name.
 
 use anyhow::Result;
-use everfresh::estimate::{Evidence, Hierarchy, Population, Prior, Sightings};
+use everfresh::estimate::{Evidence, Hierarchy, Prior, Sightings};
 use everfresh::{Rate, Unit};
 use rayon::prelude::*;
 
@@ -17,26 +17,27 @@ pub(super) struct Priors {
     pub by_group: Vec<Prior>,
     /// By how many pages a group is held back; none without groups.
     pub pooling: Option<f64>,
+    /// Did every visit of every page find a change? Then how far rates reach is not known at all, and pages have to do with what they
+    /// saw themselves.
+    pub are_blind: bool,
 }
 
 /// So many pages tell what all are like, and so many what a group is like: more would hardly move it.
 const PAGES: usize = 1 << 13;
 const PAGES_OF_GROUP: usize = 500;
 
-/// Rounds of weighing and learning at most, and the change at which they end, on few pages and on all; rounds for groups.
-const ROUNDS: usize = 40;
-const NEAR: (usize, f64) = (8, 1e-3);
-const SETTLED: (usize, f64) = (1, 3e-4);
+/// Rounds of weighing and learning for groups.
 const GROUP_ROUNDS: usize = 2;
 
 impl Priors {
     /// One change a month, but pages differ by decades: nothing is learnt yet.
     pub(super) fn new() -> everfresh::Result<Priors> {
-        Priors::around(Rate::per(1.0, Unit::Month)?)
-    }
-
-    fn around(mean: Rate) -> everfresh::Result<Priors> {
-        Ok(Priors { all: Prior::new(0.5, mean)?, by_group: Vec::new(), pooling: None })
+        Ok(Priors {
+            all: Prior::new(0.5, Rate::per(1.0, Unit::Month)?)?,
+            by_group: Vec::new(),
+            pooling: None,
+            are_blind: false,
+        })
     }
 
     #[inline]
@@ -44,26 +45,11 @@ impl Priors {
         self.by_group.get(group as usize).copied().unwrap_or(self.all)
     }
 
-    /// Learns the prior of all pages: weighs what was seen under it, and learns again, until it stays.
-    fn learn_all(&mut self, pages: &[Sightings]) {
-        let base = self.all;
-        for (step, settled) in [NEAR, SETTLED] {
-            for _ in 0..ROUNDS {
-                let told: Vec<Evidence> = pages.par_iter().step_by(step).map(|seen| seen.weighed(&self.all)).collect();
-                let mut population = Population::new();
-                for told in told {
-                    population.add(told);
-                }
-                // The first belief counts as one page.
-                let before = std::mem::replace(&mut self.all, population.learn(base, 1.0));
-                let moved = |a: f64, b: f64| (a / b - 1.0).abs();
-                let mean = moved(before.mean().per_second(), self.all.mean().per_second());
-                if mean.max(moved(before.alpha(), self.all.alpha())) < settled {
-                    break;
-                }
-            }
-        }
-        self.all = self.all.with_doubt(pages, base.mean());
+    /// What is believed of a page that saw this.
+    pub(super) fn of_page(&self, group: u32, seen: &Sightings) -> Prior {
+        let learnt = self.of(group);
+        let alone = if self.are_blind && seen.is_unbounded() { seen.alone() } else { None };
+        alone.unwrap_or_else(|| seen.believed(learnt))
     }
 
     /// Learns the priors of groups; `ranks` are the places of groups by name, so that their order does not depend on the rows.
@@ -89,21 +75,23 @@ impl Learner<GammaModel> {
         for (shard, number) in self.by_name() {
             let shard = &self.shards[usize::from(shard)];
             let page = &shard.pages[number as usize];
-            if page.visits > 1 {
+            if page.visits > 0 {
                 changes += u64::from(page.changes);
                 seconds += u64::from(page.last - page.first);
                 seen.push((shard.group(number as usize), self.model.sightings(page)?.scaled(factor)));
             }
         }
-        if seconds > 0 {
-            // All pages together: low where changes hide behind others, but of the right magnitude.
-            let mean = Rate::per((changes as f64 + 0.5) / seconds as f64, Unit::Second)?;
-            self.model.priors = Priors::around(mean)?;
+        seen.retain(|(_, seen)| *seen != Sightings::NONE);
+        self.model.priors.are_blind = !seen.is_empty() && seen.iter().all(|(_, seen)| seen.is_unbounded());
+        let some = seen.iter().step_by(seen.len().div_ceil(PAGES).max(1)).map(|(_, seen)| *seen);
+        let some: Vec<Sightings> = some.collect();
+        if self.model.priors.are_blind {
+            // Of a page that was not visited again no more is thought than what was seen of the others.
+            self.model.priors.all = Prior::new(0.5, Rate::per(changes as f64 / seconds as f64, Unit::Second)?)?;
+        } else if let Some(learnt) = Prior::learnt_from(&some) {
+            self.model.priors.all = learnt;
         }
-        let some: Vec<Sightings> =
-            seen.iter().step_by(seen.len().div_ceil(PAGES).max(1)).map(|(_, seen)| *seen).collect();
-        self.model.priors.learn_all(&some);
-        if names.len() > 1 {
+        if names.len() > 1 && !self.model.priors.are_blind {
             let some = some_of_each(&seen, names.len());
             self.model.priors.learn_groups(&some, &store::ranks(&names));
         }

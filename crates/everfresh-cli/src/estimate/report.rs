@@ -12,6 +12,7 @@ use everfresh::{Period, Rate, Unit};
 use super::model::Model;
 use super::rows::Place;
 use super::store::Page;
+use super::visits::Told;
 use super::{Learner, calibration};
 use crate::chart;
 use crate::output::{self, Grid, number, percent};
@@ -110,6 +111,12 @@ impl<M: Model> Learner<M> {
             (String::new(), summary.to_owned()),
             (chart::bars(&CLASSES.map(|(words, _)| words.to_owned()), &shares, "share of pages")?, histogram),
         ];
+        if self.table.reader.told == Told::EveryChange {
+            let why =
+                "Rows are changes, not visits: nothing was foreseen of them, and nothing is said of how they come.";
+            sections.push((String::new(), why.to_owned()));
+            return chart::write_page(path, "How pages change", &sections);
+        }
         let calibration = calibration::of(&self.model, seen);
         sections.push((calibration.picture()?, calibration.words()));
         sections.push((String::new(), verdict(groups)));
@@ -128,7 +135,7 @@ impl<M: Model> Learner<M> {
         let names = self.table.groups.names();
         let (mut all, mut by_group) = (Classes::default(), vec![Classes::default(); names.len()]);
         for shard in &self.shards {
-            for (number, page) in shard.pages.iter().enumerate().filter(|(_, page)| page.visits > 0) {
+            for (number, page) in shard.pages.iter().enumerate() {
                 let group = shard.group(number);
                 let rate = self.model.estimate(group, page)?.rate;
                 all.add(rate);

@@ -12,8 +12,10 @@ use rayon::prelude::*;
 use super::curves::{Curve, Laws};
 use super::model::Model;
 use super::store::Page;
+use super::visits::Told;
 use super::{Learner, per_day, visits};
 use crate::args::EstimateArgs;
+use crate::output::count;
 use crate::table::{self, OutTable};
 
 /// Pages of a batch.
@@ -31,6 +33,8 @@ pub(super) struct Totals {
     /// Pages that were visited again and never seen to change.
     pub quiet: u64,
     pub once: u64,
+    /// Pages of which no visit counts.
+    pub never: u64,
 }
 
 impl Totals {
@@ -39,7 +43,33 @@ impl Totals {
         self.visits += u64::from(page.visits);
         self.changes += u64::from(page.changes);
         self.once += u64::from(page.visits == 1);
+        self.never += u64::from(page.visits == 0);
         self.quiet += u64::from(page.visits > 1 && page.changes == 0);
+    }
+
+    /// In words, where rows are visits.
+    pub(super) fn of_visits(&self) -> String {
+        let mut text = format!(
+            "{}, {}, {} seen; {} visited again but never seen to change",
+            count(self.pages as f64, "page"),
+            count(self.visits as f64, "visit"),
+            count(self.changes as f64, "change"),
+            count(self.quiet as f64, "page"),
+        );
+        if self.once > 0 {
+            text.push_str(&format!(", {} visited once", count(self.once as f64, "page")));
+        }
+        text
+    }
+
+    /// In words, where rows are changes.
+    pub(super) fn of_changes(&self) -> String {
+        format!(
+            "{}, {} after the first of each; {} without one",
+            count(self.pages as f64, "page"),
+            count(self.changes as f64, "change"),
+            count(self.once as f64, "page"),
+        )
     }
 }
 
@@ -47,8 +77,7 @@ impl<M: Model> Learner<M> {
     /// The shards and numbers of all pages, by name: the same, in whatever order the rows came.
     pub(super) fn by_name(&self) -> Vec<Place> {
         let pages = |(number, shard): (u8, &super::Shard<M::State>)| {
-            let known = (0_u32..).zip(&shard.pages).filter(|(_, page)| page.visits > 0);
-            known.map(|(page, _)| (number, page)).collect::<Vec<_>>()
+            (0_u32..).zip(&shard.pages).map(|(page, _)| (number, page)).collect::<Vec<_>>()
         };
         let mut all: Vec<Place> = (0_u8..).zip(&self.shards).flat_map(pages).collect();
         let name = |(shard, page): &Place| self.shards[usize::from(*shard)].name(*page as usize);
@@ -90,7 +119,7 @@ impl<M: Model> Learner<M> {
         fields.extend(["rate_low", "rate_high"].map(|name| number(name, false)));
         fields.push(word("estimator"));
         fields.extend(["visits", "changes"].map(|name| Field::new(name, DataType::UInt32, false)));
-        fields.extend(["first_seen", "last_seen"].map(text));
+        fields.extend(["first_seen", "last_seen"].map(|name| Field::new(name, DataType::Utf8, true)));
         if args.curves {
             fields.extend([word("curve"), number("shape", true)]);
         }
@@ -113,7 +142,8 @@ impl<M: Model> Learner<M> {
             let (shard, number) = place(at);
             let (group, page) = (shard.group(number), &shard.pages[number]);
             let estimate = self.model.estimate(group, page)?;
-            let is_known = self.model.priors().is_some() || page.visits > 1;
+            let is_watched = page.visits > u32::from(self.table.reader.told != Told::EveryChange);
+            let is_known = self.model.priors().is_some() || is_watched;
             let mut factor = 1.0;
             if let Some(laws) = laws {
                 let curve = laws.curve(estimate.rate, self.model.posterior(group, page)?)?;
@@ -129,8 +159,11 @@ impl<M: Model> Learner<M> {
             Arc::new(pages.iter().map(|at| value(page(at))).collect::<UInt32Array>())
         };
         let dates = |second: &dyn Fn(&Page<M::State>) -> u32| -> Result<ArrayRef> {
-            let date = |at| Ok(jiff::Timestamp::from_second(i64::from(second(page(at))))?.to_string());
-            Ok(Arc::new(StringArray::from(pages.iter().map(date).collect::<Result<Vec<String>>>()?)))
+            let date = |at| match page(at).visits {
+                0 => Ok(None),
+                _ => Ok(Some(jiff::Timestamp::from_second(i64::from(second(page(at))))?.to_string())),
+            };
+            Ok(Arc::new(StringArray::from(pages.iter().map(date).collect::<Result<Vec<Option<String>>>>()?)))
         };
         let names = pages.iter().map(|at| place(at).0.name(place(at).1));
         let mut columns: Vec<ArrayRef> = vec![

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use anyhow::Result;
-use everfresh::estimate::Observation;
+use everfresh::estimate::{Observation, Seen};
 use everfresh::{Period, Unit};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -16,7 +16,8 @@ use super::visits::{Fault, Key, Skipped, Told, Visits};
 /// What is remembered of a page: 24 bytes and the state of its estimator, which for gamma is 8.
 #[derive(Clone, Default)]
 pub(super) struct Page<S> {
-    /// What the last visit saw: the hash of a digest.
+    /// What the last visit saw: the hash of a digest, or a flag. Where changes are dated nothing need be known of the last visit; there
+    /// stand the number of those without a date and, above, the seconds from the visits before.
     seen: u64,
     pub state: S,
     /// The first and the last visit, in seconds since 1970.
@@ -32,7 +33,12 @@ pub(super) struct Shard<S> {
     pub pages: Vec<Page<S>>,
     /// The number of each page's group, if there are groups.
     groups: Vec<u32>,
+    /// Some of the numbers of groups, to be known without waiting for others.
+    known_groups: HashMap<String, u32, foldhash::fast::RandomState>,
 }
+
+/// As many groups are known to a shard at a time.
+const KNOWN_GROUPS: usize = 4096;
 
 /// The names of pages, one behind the other, numbered in the order in which they come.
 #[derive(Default)]
@@ -107,7 +113,7 @@ pub(super) fn ranks(names: &[String]) -> Vec<u32> {
 
 impl<S: Clone + Default> Shard<S> {
     pub(super) fn new() -> Shard<S> {
-        Shard { names: Names::default(), pages: Vec::new(), groups: Vec::new() }
+        Shard { names: Names::default(), pages: Vec::new(), groups: Vec::new(), known_groups: HashMap::default() }
     }
 
     pub(super) fn name(&self, number: usize) -> &str {
@@ -130,7 +136,8 @@ impl<S: Clone + Default> Shard<S> {
     pub(super) fn lend<T>(&mut self, state: impl Fn(usize) -> T) -> Shard<T> {
         let page = |number| Page { seen: 0, state: state(number), first: 0, last: 0, visits: 0, changes: 0 };
         let pages = (0..self.pages.len()).map(page).collect();
-        Shard { names: std::mem::take(&mut self.names), pages, groups: std::mem::take(&mut self.groups) }
+        let (names, groups) = (std::mem::take(&mut self.names), std::mem::take(&mut self.groups));
+        Shard { names, pages, groups, known_groups: HashMap::default() }
     }
 
     /// Takes the names back.
@@ -148,8 +155,7 @@ impl<S: Clone + Default> Shard<S> {
     ) -> Result<Vec<Skipped>> {
         let mut numbers = Vec::new();
         let one = |visits: &Visits| {
-            let mut skipped = Skipped::default();
-            self.numbers(visits, shard, with.groups, &mut numbers);
+            let mut skipped = self.numbers(visits, shard, with.groups, &mut numbers);
             for (visit, &number) in visits.shards[shard].iter().zip(&numbers) {
                 if let Err(fault) = self.visit(number, visit.time, visit.seen, with)? {
                     skipped.add(fault, visit.row);
@@ -170,8 +176,7 @@ impl<S: Clone + Default> Shard<S> {
     ) -> Result<Vec<Skipped>> {
         let mut numbers = Vec::new();
         let one = |visits: &Visits| {
-            let mut earlier = Skipped::default();
-            self.numbers(visits, shard, groups, &mut numbers);
+            let mut earlier = self.numbers(visits, shard, groups, &mut numbers);
             for (visit, &number) in visits.shards[shard].iter().zip(&numbers) {
                 let page = &mut self.pages[number as usize];
                 if visit.time < page.last {
@@ -185,44 +190,114 @@ impl<S: Clone + Default> Shard<S> {
         batches.iter().map(one).collect()
     }
 
-    /// Takes in what a sorter has; the number of visits in the same second as another, with the first page, by name, and its time.
+    /// Takes in what a sorter has, the visits of a second as one; how many were the same as another of their second, and how many not.
     pub(super) fn take_sorted<M: Model<State = S>>(
         &mut self,
         sorter: Sorter,
         with: &With<'_, M>,
-    ) -> Result<(u64, Option<(String, u32)>)> {
-        let (mut same, mut first): (u64, Option<(u32, u32)>) = (0, None);
-        sorter.each(|(number, time, seen)| {
-            if self.visit(number, time, seen, with)?.is_err() {
-                same += 1;
-                if first.is_none_or(|(page, _)| self.name(number as usize) < self.name(page as usize)) {
-                    first = Some((number, time));
-                }
+    ) -> Result<[OfOneSecond; 2]> {
+        let (mut told, mut at, mut seen) = (<[OfOneSecond; 2]>::default(), None, Vec::new());
+        sorter.each(|(number, time, one)| {
+            if let Some((page, second)) = at.filter(|at| *at != (number, time)) {
+                self.visit_second(page, second, &mut seen, with, &mut told)?;
             }
+            at = Some((number, time));
+            seen.push(one);
             Ok(())
         })?;
-        Ok((same, first.map(|(number, time)| (self.name(number as usize).to_owned(), time))))
+        if let Some((page, second)) = at {
+            self.visit_second(page, second, &mut seen, with, &mut told)?;
+        }
+        Ok(told)
     }
 
-    /// The numbers of the pages of a batch. Apart from what follows, so that the processor can look for several at a time.
-    fn numbers(&mut self, visits: &Visits, shard: usize, groups: &Groups, numbers: &mut Vec<u32>) {
+    /// Takes in all that was seen of a page in a second.
+    fn visit_second<M: Model<State = S>>(
+        &mut self,
+        number: u32,
+        time: u32,
+        seen: &mut Vec<u64>,
+        with: &With<'_, M>,
+        told: &mut [OfOneSecond; 2],
+    ) -> Result<()> {
+        let visits = seen.len();
+        seen.sort_unstable();
+        seen.dedup();
+        let name = self.names.name(number as usize);
+        told[0].add(visits - seen.len(), name, time);
+        told[1].add(seen.len() - 1, name, time);
+        let one = self.pages[number as usize].one_of(seen, with.told);
+        seen.clear();
+        // The sorter gives the seconds of a page in order.
+        self.visit(number, time, one, with).map(|_| ())
+    }
+
+    /// The numbers of the pages of a batch, and which rows name another group than the first of their page. Apart from what follows, so that
+    /// the processor can look for several at a time.
+    fn numbers(&mut self, visits: &Visits, shard: usize, groups: &Groups, numbers: &mut Vec<u32>) -> Skipped {
         numbers.clear();
+        let mut skipped = Skipped::default();
         // Visits of a page often stand together.
         let mut before: Option<(Key, u32)> = None;
         for visit in &visits.shards[shard] {
-            if let Some((_, number)) = before.filter(|(key, _)| *key == visit.key) {
-                numbers.push(number);
-                continue;
-            }
-            let row = visit.row as usize;
-            let number = self.names.number(visit.key, || visits.names.value(row));
-            if number as usize >= self.pages.len() {
-                self.pages.push(Page::default());
-                self.groups.extend(visits.groups.as_ref().map(|names| groups.number(names.value(row))));
+            let number = match before.filter(|(key, _)| *key == visit.key) {
+                Some((_, number)) => number,
+                None => self.names.number(visit.key, || visits.names.value(visit.row as usize)),
+            };
+            if !self.is_of_its_group(number, visits, visit.row, groups) {
+                skipped.add(Fault::OtherGroup, visit.row);
             }
             numbers.push(number);
             before = Some((visit.key, number));
         }
+        for (key, row) in &visits.named[shard] {
+            let number = self.names.number(*key, || visits.names.value(*row as usize));
+            if !self.is_of_its_group(number, visits, *row, groups) {
+                skipped.add(Fault::OtherGroup, *row);
+            }
+        }
+        skipped
+    }
+
+    /// Is the group of a row that of its page? That of a new page it is.
+    #[inline]
+    fn is_of_its_group(&mut self, number: u32, visits: &Visits, row: u32, groups: &Groups) -> bool {
+        let is_new = number as usize >= self.pages.len();
+        if is_new {
+            self.pages.push(Page::default());
+        }
+        let Some(names) = &visits.groups else { return true };
+        let name = names.value(row as usize);
+        let group = match self.known_groups.get(name) {
+            Some(group) => *group,
+            None => self.learn_group(name, groups),
+        };
+        if is_new {
+            self.groups.push(group);
+        }
+        self.groups[number as usize] == group
+    }
+
+    #[cold]
+    fn learn_group(&mut self, name: &str, groups: &Groups) -> u32 {
+        if self.known_groups.len() == KNOWN_GROUPS {
+            self.known_groups.clear();
+        }
+        let group = groups.number(name);
+        self.known_groups.insert(name.to_owned(), group);
+        group
+    }
+
+    /// Rows are changes, and known up to this second: until then nothing more happened.
+    pub(super) fn end<M: Model<State = S>>(&mut self, second: u32, model: &M) -> Result<()> {
+        for number in 0..self.pages.len() {
+            let (group, page) = (self.group(number), &mut self.pages[number]);
+            if page.visits > 0 && page.last < second {
+                let quiet = Observation::between(f64::from(page.last), f64::from(second), false)?;
+                model.observe(group, &mut page.state, &quiet);
+            }
+        }
+        Ok(())
     }
 
     #[inline]
@@ -246,7 +321,45 @@ pub(super) struct With<'a, M> {
     pub groups: &'a Groups,
 }
 
+/// Visits in the same second as another of their page: how many, and the first page by name, with its time.
+#[derive(Default)]
+pub(super) struct OfOneSecond {
+    pub visits: u64,
+    pub first: Option<(String, u32)>,
+}
+
+impl OfOneSecond {
+    fn add(&mut self, visits: usize, page: &str, time: u32) {
+        self.visits += visits as u64;
+        if visits > 0 && self.first.as_ref().is_none_or(|(first, at)| (page, time) < (first, *at)) {
+            self.first = Some((page.to_owned(), time));
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: OfOneSecond) {
+        self.visits += other.visits;
+        self.first = [self.first.take(), other.first].into_iter().flatten().min();
+    }
+}
+
 impl<S> Page<S> {
+    /// The changes whose dates say nothing, where changes are dated: how many, and the seconds from the visits before.
+    #[allow(clippy::cast_possible_truncation)] // Four bytes each.
+    pub(super) const fn undated(&self) -> (u32, u32) {
+        (self.seen as u32, (self.seen >> 32) as u32)
+    }
+
+    fn add_undated(&mut self, elapsed: u32) {
+        let (changes, seconds) = self.undated();
+        self.seen = u64::from(changes.saturating_add(1)) | u64::from(seconds.saturating_add(elapsed)) << 32;
+    }
+
+    /// What counts of all that was seen in one second, whatever the order: the latest date, or a change rather than none.
+    fn one_of(&self, seen: &[u64], told: Told) -> u64 {
+        let is_new = |seen: &&u64| self.visits == 0 || told != Told::Digest || **seen != self.seen;
+        seen.iter().filter(is_new).max().copied().unwrap_or(self.seen)
+    }
+
     /// Takes in a visit, or says what is wrong with it.
     #[inline]
     fn visit(
@@ -261,7 +374,9 @@ impl<S> Page<S> {
         } else if time < self.last {
             return Ok(Err(Fault::Backwards));
         } else if time == self.last {
-            return Ok(Err(Fault::SameSecond));
+            // What a dated visit saw is not remembered: it may have been the same or not.
+            let is_same = told == Told::EveryChange || (told.is_bare() && seen == self.seen);
+            return Ok(Err(if is_same { Fault::SameSecond } else { Fault::Differs }));
         } else {
             let between = |changed: bool| Observation::between(f64::from(self.last), f64::from(time), changed);
             let seconds = |seconds: f64| Period::of(seconds, Unit::Second);
@@ -272,11 +387,17 @@ impl<S> Page<S> {
                     Observation::dated(seconds(f64::from(time - self.last))?, seconds(f64::from(time) - seen as f64)?)?
                 }
                 Told::LastModified => between(false)?,
+                Told::EveryChange => Observation::changes(seconds(f64::from(time - self.last))?, 1)?,
             };
+            if told == Told::LastModified && observation.seen() == Seen::Changed {
+                self.add_undated(time - self.last);
+            }
             self.changes = self.changes.saturating_add(u32::from(observation.has_changed()));
             observe(&mut self.state, &observation);
         }
-        self.seen = seen;
+        if told.is_bare() {
+            self.seen = seen;
+        }
         self.last = time;
         self.visits = self.visits.saturating_add(1);
         Ok(Ok(()))

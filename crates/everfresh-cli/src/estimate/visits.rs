@@ -2,10 +2,10 @@
 
 use anyhow::{Context as _, Result, bail};
 use arrow_array::StringViewArray;
-use foldhash::quality::RandomState;
+use foldhash::quality::{FixedState, RandomState};
 use std::hash::BuildHasher;
 
-use crate::args::VisitArgs;
+use crate::args::{RowsArg, VisitArgs};
 use crate::table::{self, Batch, Columns, Input, Quantity, Wanted};
 
 /// The numbers of the wanted columns, and of the texts.
@@ -24,9 +24,18 @@ pub(super) enum Told {
     Digest,
     Changed,
     LastModified,
+    /// None: every row is a change, at its time.
+    EveryChange,
 }
 
-/// Why a visit is skipped, or that it comes too late.
+impl Told {
+    /// Are visits known that may have found a change or not, without the time of the change?
+    pub(super) fn is_bare(self) -> bool {
+        matches!(self, Told::Digest | Told::Changed)
+    }
+}
+
+/// Why a visit is skipped, that it comes too late, or what else is to be said of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
     Backwards,
@@ -34,10 +43,21 @@ pub(super) enum Fault {
     Future,
     Empty,
     AfterVisit,
+    /// In the same second as another that saw something else.
+    Differs,
+    /// Of another group than the first of its page.
+    OtherGroup,
 }
 
-pub(super) const FAULTS: [Fault; 5] =
-    [Fault::Backwards, Fault::SameSecond, Fault::Future, Fault::Empty, Fault::AfterVisit];
+pub(super) const FAULTS: [Fault; 7] = [
+    Fault::Backwards,
+    Fault::SameSecond,
+    Fault::Future,
+    Fault::Empty,
+    Fault::AfterVisit,
+    Fault::Differs,
+    Fault::OtherGroup,
+];
 
 /// How many visits are skipped for what, and the row of the first of each.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,10 +84,13 @@ impl Skipped {
     }
 }
 
-/// The columns of a table of visits.
-pub(super) fn columns(args: &VisitArgs) -> Columns {
+/// The columns of a table of visits, or of changes.
+pub(super) fn columns(args: &VisitArgs, rows: RowsArg) -> Columns {
     let told = &args.told;
-    let some = told.digest_column.is_some() || told.changed_column.is_some() || told.last_modified_column.is_some();
+    let some = rows == RowsArg::Changes
+        || told.digest_column.is_some()
+        || told.changed_column.is_some()
+        || told.last_modified_column.is_some();
     // One that was named stands alone: the others are not looked for.
     let name = |asked: &Option<String>, default: &str| match asked {
         Some(name) => (name.clone(), true),
@@ -95,8 +118,11 @@ pub(super) fn columns(args: &VisitArgs) -> Columns {
     }
 }
 
-/// Which of the columns says what a visit saw: there must be one.
-pub(super) fn told(input: &Input) -> Result<Told> {
+/// Which of the columns says what a visit saw: there must be one, unless rows are changes.
+pub(super) fn told(input: &Input, rows: RowsArg) -> Result<Told> {
+    if rows == RowsArg::Changes {
+        return Ok(Told::EveryChange);
+    }
     let there: Vec<(Told, &str)> = [
         (Told::Digest, "digest", input.has_text(DIGEST)),
         (Told::Changed, "changed", input.has(CHANGED)),
@@ -162,16 +188,14 @@ pub(super) struct Visits {
     pub groups: Option<StringViewArray>,
     /// Those of each shard, in the order of the rows.
     pub shards: Vec<Vec<Visit>>,
+    /// The rows of each shard that are skipped: all that they tell is that there is such a page.
+    pub named: Vec<Vec<(Key, u32)>>,
     pub skipped: Skipped,
 }
 
 impl Reader {
     pub(super) fn new(told: Told, now: u32) -> Reader {
         Reader { told, now, hashers: <_>::default() }
-    }
-
-    fn hash(&self, text: &str) -> u64 {
-        self.hashers[0].hash_one(text)
     }
 
     /// Prepares a batch; what needs no other visit to be known as a fault is skipped here.
@@ -182,6 +206,7 @@ impl Reader {
             GROUPS.into_iter().find_map(|text| batch.texts[text].take()).map(|groups| table::as_texts(&groups));
         let mut visits = Visits {
             shards: (0..SHARDS).map(|_| Vec::with_capacity(times.len() / SHARDS * 5 / 4)).collect(),
+            named: vec![Vec::new(); SHARDS],
             groups,
             skipped: Skipped::default(),
             names,
@@ -193,13 +218,18 @@ impl Reader {
                 let digests = table::as_texts(&digests);
                 self.divide(&mut visits, &times, |row, _| {
                     let digest = digests.value(row);
-                    if digest.is_empty() { Err(Fault::Empty) } else { Ok(self.hash(digest)) }
+                    // The same in every run: where several digests are of one second, their hashes decide.
+                    if digest.is_empty() { Err(Fault::Empty) } else { Ok(FixedState::default().hash_one(digest)) }
                 });
             }
             Told::Changed => {
                 let changed = visits.batch.numbers[CHANGED].take().unwrap_or_default();
-                self.divide(&mut visits, &times, |row, _| Ok(u64::from(changed[row] != 0.0)));
+                self.divide(&mut visits, &times, |row, _| match changed[row] {
+                    flag if flag.is_nan() => Err(Fault::Empty),
+                    flag => Ok(u64::from(flag != 0.0)),
+                });
             }
+            Told::EveryChange => self.divide(&mut visits, &times, |_, _| Ok(0)),
             Told::LastModified => {
                 let dates = visits.batch.numbers[LAST_MODIFIED].take().unwrap_or_default();
                 self.divide(&mut visits, &times, |row, time| match dates[row] {
@@ -216,19 +246,20 @@ impl Reader {
         for (row, time) in (0_u32..).zip(times) {
             let time = whole(*time);
             let told = if time > self.now { Err(Fault::Future) } else { seen(row as usize, time) };
+            let name = visits.names.value(row as usize);
+            let key = (self.hashers[0].hash_one(name), self.hashers[1].hash_one(name));
             match told {
-                Ok(seen) => {
-                    let name = visits.names.value(row as usize);
-                    let key = (self.hashers[0].hash_one(name), self.hashers[1].hash_one(name));
-                    visits.shards[shard(key)].push(Visit { key, seen, time, row });
+                Ok(seen) => visits.shards[shard(key)].push(Visit { key, seen, time, row }),
+                Err(fault) => {
+                    visits.skipped.add(fault, row);
+                    visits.named[shard(key)].push((key, row));
                 }
-                Err(fault) => visits.skipped.add(fault, row),
             }
         }
     }
 }
 
-/// Whole seconds; the reader has checked that they fit.
+/// Whole seconds; those that do not fit are as late as can be, in 2106.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn whole(seconds: f64) -> u32 {
     seconds as u32

@@ -47,6 +47,16 @@ pub(crate) struct Columns {
     pub unit: Unit,
 }
 
+impl Columns {
+    /// A header that would do: what names the page, what must be there, and the first of what may tell more where little must.
+    pub(super) fn header(&self) -> String {
+        let required = self.numbers.iter().filter(|wanted| wanted.required).map(|wanted| &wanted.name);
+        let text = self.texts.first().map(|(name, _)| name).filter(|name| !name.is_empty());
+        let names: Vec<&str> = self.key.iter().chain(required).chain(text).map(String::as_str).collect();
+        names.join(",")
+    }
+}
+
 /// Where the wanted columns stand in one file.
 #[derive(Debug)]
 pub(super) struct Places {

@@ -317,7 +317,7 @@ impl TableFile {
     fn open(source: Source, columns: &Columns) -> Result<TableFile> {
         let (places, format) = match source.kind()? {
             Kind::Text(compression) => {
-                let (layout, names, place) = text::open(&source, compression)?;
+                let (layout, names, place) = text::open(&source, compression, columns)?;
                 (Places::find(columns, names, &place)?, Format::Text(layout))
             }
             Kind::Parquet => {

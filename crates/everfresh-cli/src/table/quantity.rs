@@ -31,13 +31,13 @@ pub(crate) enum Quantity {
         /// Its name in messages.
         what: &'static str,
     },
-    /// Seconds since 1970, up to 2106: a number, or a date as people write it, or a timestamp. An empty value is `absent`, if
-    /// there is such a thing, and comes out as NaN.
+    /// Seconds since 1970: a number, or a date as people or HTTP write it, or a timestamp. An empty value, and a number below 0, which
+    /// some write for one, is `absent`, if there is such a thing, and comes out as NaN.
     Time {
         /// May values be empty?
         may_be_absent: bool,
     },
-    /// 0 or 1, `false` or `true`.
+    /// 0 or 1, `false` or `true`. An empty value comes out as NaN.
     Flag,
     /// The name of a curve, as its place in [`CURVES`]; an empty value is the first.
     Curve,
@@ -45,8 +45,8 @@ pub(crate) enum Quantity {
     Shape,
 }
 
-/// The first second that a time does not have: such times fit four bytes.
-const LAST_TIME: f64 = 4_294_967_296.0;
+/// The first second that a time does not have, in the year 5138: what is meant are milliseconds.
+const LAST_TIME: f64 = 1e11;
 
 /// The curves that pages may have.
 pub(crate) const CURVES: [&str; 3] = ["exponential", "lomax", "weibull"];
@@ -76,7 +76,10 @@ impl Quantity {
                     _ => self.number(value, unit),
                 }
             }
-            Quantity::Rate { may_be_absent: true } | Quantity::Time { may_be_absent: true } | Quantity::Shape
+            Quantity::Rate { may_be_absent: true }
+            | Quantity::Time { may_be_absent: true }
+            | Quantity::Flag
+            | Quantity::Shape
                 if text.is_empty() =>
             {
                 Ok(f64::NAN)
@@ -111,9 +114,10 @@ impl Quantity {
     const fn absent(self) -> Option<f64> {
         match self {
             Quantity::Period { absent } => Some(absent),
-            Quantity::Rate { may_be_absent: true } | Quantity::Time { may_be_absent: true } | Quantity::Shape => {
-                Some(f64::NAN)
-            }
+            Quantity::Rate { may_be_absent: true }
+            | Quantity::Time { may_be_absent: true }
+            | Quantity::Flag
+            | Quantity::Shape => Some(f64::NAN),
             Quantity::Curve => Some(0.0),
             _ => None,
         }
@@ -153,8 +157,9 @@ impl Quantity {
             Quantity::Count => out("number", "positive and finite"),
             Quantity::PerTime { .. } if value >= 0.0 && value.is_finite() => Ok(value / unit.seconds() + 0.0),
             Quantity::PerTime { what } => out(what, "at least 0 and finite"),
+            Quantity::Time { may_be_absent: true } if value < 0.0 => Ok(f64::NAN),
             Quantity::Time { .. } if (0.0..LAST_TIME).contains(&value) => Ok(value),
-            Quantity::Time { .. } => out("time in seconds", "between 0 (1970) and 4294967295 (2106)"),
+            Quantity::Time { .. } => out("time in seconds", "between 0 (1970) and 1e11 (5138)"),
             Quantity::Flag if value == 0.0 || value == 1.0 => Ok(value),
             Quantity::Flag => out("flag", "0 or 1"),
             Quantity::Shape => out("shape", "positive and finite"),
@@ -185,6 +190,10 @@ impl Quantity {
             Quantity::PerTime { .. } => {
                 let good = |value| (0.0..f64::INFINITY).contains(&value);
                 each(values, good, |value| value / seconds + 0.0, bad)
+            }
+            Quantity::Time { may_be_absent: true } => {
+                let good = |value: f64| value.is_nan() | (value < LAST_TIME);
+                each(values, good, |value| if value < 0.0 { f64::NAN } else { value }, bad)
             }
             Quantity::Time { .. } => each(values, |value| (0.0..LAST_TIME).contains(&value), |value| value, bad),
             Quantity::Flag => each(values, |value| value == 0.0 || value == 1.0, |value| value + 0.0, bad),
@@ -254,16 +263,22 @@ impl Quantity {
     }
 }
 
-/// A time as a column has it, in whole seconds since 1970.
+/// A time as a column has it, in whole seconds since 1970, up to 2106.
 pub(crate) fn moment(text: &str) -> Result<u32, String> {
     let seconds = Quantity::Time { may_be_absent: false }.text(text.trim(), Unit::Second)?;
+    if seconds > f64::from(u32::MAX) {
+        return Err(format!("time in seconds must be between 0 (1970) and {} (2106), got {seconds}", u32::MAX));
+    }
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Such times fit.
     Ok(seconds as u32)
 }
 
-/// A date, or a date and a time of day, in UTC unless it says otherwise.
+/// A date, or a date and a time of day, in UTC unless it says otherwise; or as HTTP writes it (RFC 9110 section 5.6.7).
 fn date(text: &str) -> Result<f64, String> {
     let wrong = || format!("expected seconds since 1970 or a date such as `2024-05-01T12:00:00Z`, got `{text}`");
+    if let Ok(at) = httpdate::parse_http_date(text) {
+        return at.duration_since(std::time::UNIX_EPOCH).map(|since| since.as_secs_f64()).map_err(|_| wrong());
+    }
     let at = if let Ok(at) = text.parse::<jiff::Timestamp>() {
         at
     } else {

@@ -37,13 +37,22 @@ pub(super) struct Block {
 }
 
 /// Reads the header: the layout of the text, the names of its columns, and the place of the header for messages.
-pub(super) fn open(source: &Source, compression: Compression) -> Result<(Layout, Vec<String>, String)> {
+pub(super) fn open(
+    source: &Source,
+    compression: Compression,
+    columns: &Columns,
+) -> Result<(Layout, Vec<String>, String)> {
     let name = &source.name;
     let mut blocks = Blocks::new(source, compression, b',', 1 << 16)?;
     let first = blocks.next().transpose()?;
     let bytes = first.map_or_else(Vec::new, |block| block.bytes);
     if bytes.starts_with(b"PAR1") || bytes.starts_with(b"ARROW1") {
         bail!("{name}: Parquet and Arrow compress their columns themselves: unpack the file first");
+    }
+    if matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) {
+        bail!(
+            "{name}: this looks like JSON, which is written for other programs but not read: use CSV, TSV, Parquet or Arrow"
+        );
     }
     let delimiter = delimiter(name, &bytes);
     // Cut again, now that the delimiter, which may stand before a quote, is known.
@@ -52,7 +61,7 @@ pub(super) fn open(source: &Source, compression: Compression) -> Result<(Layout,
     let mut header = StringRecord::new();
     let there = reader.read_record(&mut header).map_err(|error| anyhow!("{name}: {}", plain(&error)))?;
     if !there || header.is_empty() {
-        bail!("{name}: the table is empty: it needs a header line such as `page,rate`");
+        bail!("{name}: the table is empty: it needs a header line such as `{}`", columns.header());
     }
     let start = header.position().map_or(0, csv::Position::byte);
     let header_line = line_of(&bytes, usize::try_from(start).unwrap_or(0)) + 1;

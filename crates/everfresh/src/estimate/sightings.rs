@@ -127,9 +127,79 @@ impl Sightings {
         }
     }
 
+    /// The same under a prior that was learnt from other such pages: with no upper end where every visit found a change.
+    ///
+    /// There the visits set none, and how far rates reach beyond what visits can tell apart is the form of the prior, not what was
+    /// learnt. The truth then lies above the lower end nine times in ten.
+    ///
+    /// ```
+    /// use everfresh::estimate::{Observation, Prior, Sightings};
+    /// use everfresh::{Period, Unit};
+    /// let (day, prior) = (Period::of(1.0, Unit::Day)?, Prior::new(1.0, "1/day".parse()?)?);
+    /// let mut seen = Sightings::NONE;
+    /// seen.observe(&Observation::changed(day)?);
+    /// // The density is e^-λ (1 - e^-λ), so that a tenth lies below -ln(1 - √0.1) = 0.3801.
+    /// let interval = seen.estimate_open(prior).interval;
+    /// assert!((interval.low.per_day() / 0.3801 - 1.0).abs() < 1e-3 && interval.high.is_none());
+    /// seen.observe(&Observation::unchanged(day)?);
+    /// assert_eq!(seen.estimate_open(prior), seen.estimate(prior));
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
+    pub fn estimate_open(&self, prior: Prior) -> Estimate {
+        let mut estimate = self.estimate(prior);
+        if self.is_unbounded() {
+            let low = self.grid(&prior).quantile(1.0 - LEVEL);
+            estimate.interval = Interval::per_second(low, f64::INFINITY).with(estimate.rate);
+        }
+        estimate
+    }
+
+    /// The prior to weigh this under: `learnt` from other pages, unless what was seen is a thousand times as likely under the weak
+    /// prior of the page [alone](Self::alone).
+    ///
+    /// A gamma law has thin tails: without this a page that changes a hundred times as often as its like is taken for one of them,
+    /// however clear its visits are.
+    ///
+    /// ```
+    /// use everfresh::estimate::{Observation, Prior, Sightings};
+    /// use everfresh::{Period, Unit};
+    /// let learnt = Prior::new(1.0, "0.2/day".parse()?)?;
+    /// let mut seen = Sightings::NONE;
+    /// for hour in 0..10 {
+    ///     let hour_s = f64::from(hour) * 3600.0;
+    ///     seen.observe(&Observation::between(hour_s, hour_s + 3600.0, hour < 7)?);
+    /// }
+    /// // Seven of ten hours had a change: 29 a day, which such a prior would never have thought of.
+    /// assert!(seen.estimate(learnt).rate.per_day() < 2.0);
+    /// assert!((25.0..33.0).contains(&seen.estimate(seen.believed(learnt)).rate.per_day()));
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
+    #[must_use]
+    pub fn believed(&self, learnt: Prior) -> Prior {
+        let gain = |own: &Prior| self.log_probability(own) - self.log_probability(&learnt);
+        self.alone().filter(|own| gain(own) > OWN_ODDS.ln()).unwrap_or(learnt)
+    }
+
+    /// A weak prior around the page's own rate, of shape ½: for pages whose like is not known. None where nothing was seen.
+    pub fn alone(&self) -> Option<Prior> {
+        let own = Prior::raw(OWN_SHAPE, OWN_SHAPE / self.own_rate());
+        own.beta().seconds().is_normal().then_some(own)
+    }
+
+    /// The likeliest rate per second, with half a quiet visit more, as in [`MaximumLikelihood`](super::MaximumLikelihood); half a change where none was seen.
+    fn own_rate(&self) -> f64 {
+        let [counted, exposure, changed, within] =
+            [self.counted, self.exposure_s, self.changed, self.changed_s].map(f64::from);
+        if changed == 0.0 {
+            return counted.max(0.5) / exposure;
+        }
+        let time = exposure + 0.5 * within / changed;
+        Density { shape: counted, time, within: self.within() }.mode().0
+    }
+
     /// The logarithm of the probability of what was seen under a prior, up to what does not depend on the prior:
     /// `ln ∫ λ^k e^(-λe) Π (1 - e^(-λI)) dGamma(λ; α, β)`.
-    pub(super) fn log_probability(&self, prior: &Prior) -> f64 {
+    fn log_probability(&self, prior: &Prior) -> f64 {
         let (alpha, beta) = (prior.alpha(), prior.beta().seconds());
         let of_prior = alpha * beta.ln() - libm::lgamma(alpha);
         if self.changed > 0.0 {
@@ -139,8 +209,28 @@ impl Sightings {
         of_prior + libm::lgamma(shape) - shape * (beta + f64::from(self.exposure_s)).ln()
     }
 
+    /// The logarithms of the likelihoods of some rates, given as ln λ.
+    pub(super) fn log_likelihoods(&self, log_rates: impl Iterator<Item = f64>) -> Vec<f64> {
+        let density =
+            Density { shape: f64::from(self.counted), time: f64::from(self.exposure_s), within: self.within() };
+        log_rates.map(|log| density.log_at(log.exp(), log)).collect()
+    }
+
+    /// All changes, the seconds without one, and those between a visit and one that found a bare change.
+    pub(super) fn totals(&self) -> Totals {
+        let [counted, quiet, changed, within] =
+            [self.counted, self.exposure_s, self.changed, self.changed_s].map(f64::from);
+        Totals { changes: counted + changed, quiet, within }
+    }
+
+    /// The same rate, known no better than by so many changes.
+    pub(super) fn with_at_most(&self, changes: f64) -> Sightings {
+        let all = f64::from(self.counted) + f64::from(self.changed);
+        if all > changes { self.scaled(changes / all) } else { *self }
+    }
+
     /// Did every visit find a change, so that the rate is bounded from below only?
-    pub(super) fn is_unbounded(&self) -> bool {
+    pub fn is_unbounded(&self) -> bool {
         self.changed > 0.0 && self.exposure_s == 0.0
     }
 
@@ -153,6 +243,9 @@ impl Sightings {
     /// with this arithmetic and geometric mean.
     fn within(&self) -> Within {
         let changed = f64::from(self.changed);
+        if changed == 0.0 {
+            return Within { parts: [(0.0, 1.0); 3], len: 1 };
+        }
         let mean = f64::from(self.changed_s) / changed;
         let log = (f64::from(self.changed_logs) / changed).min(mean.ln());
         let reach = 0.6f64.sqrt() * half_width(mean.ln() - log);
@@ -172,6 +265,17 @@ impl Sightings {
         Grid::new(&density)
     }
 }
+
+/// What the visits of a page saw, in sums.
+pub(super) struct Totals {
+    pub changes: f64,
+    pub quiet: f64,
+    pub within: f64,
+}
+
+/// The shape of the weak prior of a page that contradicts its like, and how much likelier that must be.
+const OWN_SHAPE: f64 = 0.5;
+const OWN_ODDS: f64 = 1000.0;
 
 /// Up to three times and how many bare changes came within each.
 struct Within {

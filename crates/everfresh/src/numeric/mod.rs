@@ -15,7 +15,7 @@ pub(crate) use digamma::shape_of_log_gap;
 pub use digamma::{digamma, trigamma};
 pub use ein::ein;
 pub use exp_difference::exp_difference;
-pub(crate) use gamma::{Tail, gamma_lower_inverse, normal_quantile, poisson_tails};
+pub(crate) use gamma::{Tail, gamma_lower_inverse, gamma_shares, normal_quantile, poisson_tails};
 pub use gamma::{gamma_lower, gamma_quantile};
 pub use phi::Phi;
 pub(crate) use root::{Evaluation, solve};

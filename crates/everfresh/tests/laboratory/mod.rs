@@ -2,8 +2,8 @@
 
 use everfresh::curve::{DivergenceCurve, Exponential, Lomax};
 use everfresh::estimate::{
-    Drifting, Estimate, Estimator, Gamma, Habits, LastChange, MaximumLikelihood, Naive, Observation, Prior, Ratio,
-    Renewal, TwoRate, TwoRates,
+    Drifting, Estimate, Estimator, Gamma, Habits, Interval, LastChange, MaximumLikelihood, Naive, Observation, Prior,
+    Ratio, Renewal, Sightings, TwoRate, TwoRates,
 };
 use everfresh::{Page, Period, Plan, Price, Rate, Result, Terms, Unit};
 use rand::prelude::*;
@@ -120,6 +120,54 @@ pub fn coverage(seed: u64, prior: Prior, gaps: (f64, f64), visits: u32, pages: u
     let n = f64::from(pages);
     let inside = 1.0 - (below + above) / n;
     Ok(Coverage { below: below / n, inside, above: above / n, decades: (at(0.995) / at(0.005)).log10() })
+}
+
+/// How rates differ from page to page: by a gamma law, by its shape and its mean per day, or evenly over six decades, .001 to 1000 per day.
+#[derive(Clone, Copy)]
+pub enum Law {
+    Gamma(f64, f64),
+    SixDecades,
+}
+
+impl Law {
+    pub fn draw(self, rng: &mut impl Rng) -> Result<f64> {
+        match self {
+            Law::Gamma(shape, mean) => Ok(draw(rng, Prior::new(shape, Rate::per(mean, Unit::Day)?)?).max(1e-12)),
+            Law::SixDecades => Ok(10f64.powf(6.0 * rng.random::<f64>() - 3.0)),
+        }
+    }
+}
+
+/// Pages that were visited daily, as often as told and once before, and their rates per day.
+pub fn daily(seed: u64, law: Law, visits: u32, pages: u32) -> Result<Vec<(f64, Sightings)>> {
+    let mut rng = seeded(seed);
+    let page = |_| {
+        let rate = law.draw(&mut rng)?;
+        let mut seen = Sightings::NONE;
+        for _ in 0..visits {
+            seen.observe(&poisson_visit(&mut rng, rate, 1.0)?.0);
+        }
+        Ok((rate, seen))
+    };
+    (0..pages).map(page).collect()
+}
+
+/// The share of pages whose rate lies in its interval.
+pub fn inside(pages: &[(f64, Sightings)], interval: impl Fn(&Sightings) -> Interval) -> f64 {
+    let holds = |rate: f64, seen: &Sightings| {
+        let Interval { low, high, .. } = interval(seen);
+        low.per_day() <= rate && high.is_none_or(|high| rate <= high.per_day())
+    };
+    pages.iter().filter(|(rate, seen)| holds(*rate, seen)).count() as f64 / pages.len() as f64
+}
+
+/// The prior that pages tell of, and the share of them in their intervals under it, as `everfresh estimate` gives both.
+pub fn learnt_coverage(pages: &[(f64, Sightings)]) -> (Option<Prior>, f64) {
+    let seen: Vec<Sightings> = pages.iter().map(|(_, seen)| *seen).collect();
+    let prior = Prior::learnt_from(&seen);
+    let under = |seen: &Sightings| prior.map_or_else(|| seen.alone(), |prior| Some(seen.believed(prior)));
+    let none = Naive::new().estimate().interval;
+    (prior, inside(pages, |seen| under(seen).map_or(none, |prior| seen.estimate_open(prior).interval)))
 }
 
 /// The mean freshness under the true rates (per day) of pages visited with these periods.

@@ -350,45 +350,71 @@ const INKS: [RGBColor; 7] = [
     RGBColor(70, 70, 70),
 ];
 
-/// Bars side by side: for each word one of every series, in shares.
+/// The pictures of a report: so wide that letters are legible on a phone, which shows three quarters of it.
+const SMALL: (u32, u32) = (480, 320);
+
+/// Letters of a name that fit below a picture.
+const LETTERS: usize = 56;
+
+/// Bars side by side: for each word one of every series, in shares; what the series are stands below.
 pub(crate) fn bars(words: &[String], series: &[(String, Vec<f64>)], y_words: &str) -> Result<String> {
     let top = series.iter().flat_map(|(_, shares)| shares).fold(0.01_f64, |top, share| top.max(*share));
     let width = 0.8 / series.len().max(1) as f64;
-    picture(|area| {
-        let mut chart = ChartBuilder::on(area)
-            .margin(16)
+    #[expect(clippy::cast_possible_truncation, reason = "a handful of series")]
+    let keys = KEY_HEIGHT * series.len() as u32 + 8;
+    sized((SMALL.0, SMALL.1 + keys), |area| {
+        let (above, below) = area.split_vertically(SMALL.1);
+        let mut chart = ChartBuilder::on(&above)
+            .margin(12)
             .x_label_area_size(44)
             .y_label_area_size(64)
-            .build_cartesian_2d(0.0..words.len() as f64, 0.0..1.15 * top)?;
+            .build_cartesian_2d(0.0..words.len() as f64, 0.0..1.05 * top)?;
         chart
             .configure_mesh()
             .disable_x_mesh()
             .disable_x_axis()
             .y_desc(y_words)
+            .y_labels(6)
             .y_label_formatter(&|share| crate::output::percent(*share))
             .light_line_style(TRANSPARENT)
             .bold_line_style(BLACK.mix(0.08))
-            .label_style(("sans-serif", 13))
+            .label_style(("sans-serif", 14))
             .draw()?;
-        let style = ("sans-serif", 12).into_font().color(&BLACK.mix(0.8));
         for (number, (name, shares)) in series.iter().enumerate() {
             let ink = BARS[number % BARS.len()];
             let left = |place: usize| place as f64 + 0.1 + number as f64 * width;
             chart.draw_series(shares.iter().enumerate().map(|(place, share)| {
                 Rectangle::new([(left(place), 0.0), (left(place) + width, *share)], ink.filled())
             }))?;
-            // The names of the series, in their colours, above the bars.
-            let x = words.len() as f64 * number as f64 / series.len() as f64;
-            let style = ("sans-serif", 13).into_font().color(&ink);
-            chart.draw_series([Text::new(name.clone(), (x + 0.05, 1.13 * top), style)])?;
+            bar_key(&below, number, name)?;
         }
-        let below = -0.03 * top;
-        let label = |place: usize, word: &str| Text::new(word.to_owned(), (place as f64 + 0.1, below), style.clone());
-        for (place, word) in words.iter().enumerate() {
-            chart.plotting_area().draw(&label(place, word))?;
+        for (place, word) in words.iter().enumerate().step_by(words.len().div_ceil(6)) {
+            let (x, y) = chart.backend_coord(&(place as f64 + 0.1, 0.0));
+            under_bars(&above, (x, y + 4), word)?;
         }
         Ok(())
     })
+}
+
+/// What bars are of, below the picture, a row each.
+fn bar_key(area: &Area<'_>, number: usize, name: &str) -> Result<(), Failure> {
+    let y = i32::try_from(number)? * i32::try_from(KEY_HEIGHT)? + 4;
+    area.draw(&Rectangle::new([(20, y), (34, y + 14)], BARS[number % BARS.len()].filled()))?;
+    let mut shown: String = name.chars().take(LETTERS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if shown.len() < name.len() {
+        shown.push('…');
+    }
+    Ok(area.draw(&Text::new(shown, (42, y), ("sans-serif", 14)))?)
+}
+
+/// What stands under bars: a range in two lines.
+fn under_bars(area: &Area<'_>, (x, y): (i32, i32), word: &str) -> Result<(), Failure> {
+    let (from, to) = word.split_once(" to ").filter(|_| word.len() > 11).unwrap_or((word, ""));
+    area.draw(&Text::new(from.to_owned(), (x, y), ("sans-serif", 13)))?;
+    if !to.is_empty() {
+        area.draw(&Text::new(format!("to {to}"), (x, y + 16), ("sans-serif", 13)))?;
+    }
+    Ok(())
 }
 
 /// What was seen against what was foreseen, and how far chance may part them; as shares.
@@ -400,22 +426,24 @@ pub(crate) struct Dot {
 
 /// Shares that were seen against those that were foreseen: right ones lie on the diagonal.
 pub(crate) fn calibration(dots: &[Dot]) -> Result<String> {
-    picture(|area| {
+    sized(SMALL, |area| {
         let mut chart = ChartBuilder::on(area)
-            .margin(16)
-            .margin_right(40)
+            .margin(12)
+            .margin_right(30)
             .x_label_area_size(44)
             .y_label_area_size(64)
             .build_cartesian_2d(0.0..1.0, 0.0..1.0)?;
         chart
             .configure_mesh()
-            .x_desc("foreseen: probability that the last visit finds a change")
+            .x_desc("foreseen: probability of a change at the last visit")
+            .x_labels(6)
+            .y_labels(6)
             .y_desc("seen: share that did")
             .x_label_formatter(&|share| crate::output::percent(*share))
             .y_label_formatter(&|share| crate::output::percent(*share))
             .light_line_style(TRANSPARENT)
             .bold_line_style(BLACK.mix(0.08))
-            .label_style(("sans-serif", 13))
+            .label_style(("sans-serif", 14))
             .draw()?;
         chart.draw_series(LineSeries::new([(0.0, 0.0), (1.0, 1.0)], BLACK.mix(0.4)))?;
         let bar = |dot: &Dot| {
@@ -425,8 +453,8 @@ pub(crate) fn calibration(dots: &[Dot]) -> Result<String> {
         chart.draw_series(dots.iter().map(bar))?;
         chart.draw_series(dots.iter().map(|dot| Circle::new((dot.x, dot.y), 5, PAGES.filled())))?;
         for (number, (words, ink)) in [("seen", PAGES), ("within chance", LAW)].into_iter().enumerate() {
-            let style = ("sans-serif", 13).into_font().color(&ink);
-            chart.draw_series([Text::new(words, (0.02, 0.97 - 0.05 * number as f64), style)])?;
+            let style = ("sans-serif", 14).into_font().color(&ink);
+            chart.draw_series([Text::new(words, (0.02, 0.97 - 0.07 * number as f64), style)])?;
         }
         Ok(())
     })
@@ -479,8 +507,10 @@ pub(crate) fn write(path: &Path, title: &str, svg: &str, words: &str) -> Result<
 fn page(title: &str, sections: &[(String, String)]) -> String {
     let section = |(svg, words): &(String, String)| {
         let plain = anstream::adapter::strip_str(words).to_string().replace('&', "&amp;").replace('<', "&lt;");
-        let blocks: Vec<String> = plain.trim_end().split("\n\n").map(block).collect();
-        format!("{}\n{}", scalable(svg), blocks.join("\n"))
+        let mut blocks: Vec<String> = plain.trim_end().split("\n\n").map(block).collect();
+        // Behind the heading, if there is one.
+        blocks.insert(usize::from(plain.starts_with("## ")), scalable(svg));
+        blocks.join("\n")
     };
     let sections: Vec<String> = sections.iter().map(section).collect();
     format!(
@@ -488,15 +518,19 @@ fn page(title: &str, sections: &[(String, String)]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>\n:root {{ color-scheme: light dark; font-family: sans-serif }}\n\
          body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}\n\
-         svg {{ width: 100%; height: auto; border-radius: .5rem }}\npre {{ overflow-x: auto; font-size: .75rem }}\n\
+         svg {{ width: 100%; height: auto; border-radius: .5rem }}\nsvg[viewBox^=\"0 0 480 \"] {{ max-width: 40rem }}\n\
+         pre {{ overflow-x: auto; font-size: .8rem }}\n\
          @media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}\n</style>\n\
          <h1>{title}</h1>\n{}\n</html>\n",
         sections.join("\n")
     )
 }
 
-/// Columns keep their places and may be moved sideways; sentences take the width they get.
+/// Columns keep their places and may be moved sideways; sentences take the width they get; a line behind two marks is a heading.
 fn block(text: &str) -> String {
+    if let Some(heading) = text.strip_prefix("## ") {
+        return format!("<h2>{heading}</h2>");
+    }
     let has_columns = |line: &str| line.trim().contains("  ");
     if text.lines().any(has_columns) { format!("<pre>{text}</pre>") } else { format!("<p>{text}</p>") }
 }

@@ -543,11 +543,35 @@ fn the_report_of_estimates_needs_nothing_else() {
     let report = folder.path().join("changes.html");
     piped(&["estimate", "-", "--report", report.to_str().unwrap()], visits(true).as_bytes());
     let page = std::fs::read_to_string(&report).unwrap();
-    assert!(page.contains("1 week to 1 month") && page.contains("Are changes Poisson?") && page.contains("<svg"));
-    assert!(page.contains("Do changes come as often as foreseen?") && page.contains("within chance"));
+    assert!(
+        page.contains("1 week to 1 month") && page.contains("<h2>Are changes Poisson?</h2>") && page.contains("<svg")
+    );
+    assert!(page.contains("<h2>Do changes come as often as foreseen?</h2>") && page.contains("within chance"));
+    // What the summary says in two lines stands in two paragraphs.
+    assert!(page.contains("<p>a page changes "), "{page}");
     assert!(!page.contains("href=") && !page.contains("src="));
     let refused = everfresh().args(["estimate", "-", "--report", "changes.svg"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
+}
+
+/// Names of groups that are long, or of several lines, or marked up, leave the picture and the table in order.
+#[test]
+fn long_names_of_groups_do_not_run_into_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("changes.html");
+    let mut table = "page,time,changed,group\n".to_owned();
+    for (page, time) in (0..6).flat_map(|page| (1..5).map(move |time| (page, time))) {
+        let long = "very ".repeat(40);
+        table.push_str(&format!("{page},{},{},\"<b>{page}\n{long}\"\n", time * 86_400, page % 2));
+    }
+    piped(&["estimate", "-", "--report", report.to_str().unwrap()], table.as_bytes());
+    let page = std::fs::read_to_string(&report).unwrap();
+    assert!(!page.contains("<b>") && !page.contains(&"very ".repeat(20)), "{page}");
+    // Four groups beside all pages are drawn, each with a key of its own: no two at the same height.
+    let keys: Vec<&str> = page.split("<text ").filter(|text| text.contains("&lt;b&gt;")).collect();
+    let heights: std::collections::HashSet<&str> =
+        keys.iter().filter_map(|key| key.split("y=\"").nth(1)?.split('"').next()).collect();
+    assert_eq!((keys.len(), heights.len()), (4, 4), "{page}");
 }
 
 /// Pictures have a dot for every page of few, and pages of HTML hold the picture and the words.

@@ -66,9 +66,9 @@ impl Calibration {
 
     pub(super) fn words(&self) -> String {
         if self.pages == 0 {
-            return "Do changes come as often as foreseen? No page was visited thrice: nobody knows.".to_owned();
+            return "## Do changes come as often as foreseen?\n\nNo page was visited thrice: nobody knows.".to_owned();
         }
-        let mut grid = Grid::new(&["Do changes come as often as foreseen? foreseen", "seen", "by chance", "pages"]);
+        let mut grid = Grid::new(&["foreseen", "seen", "by chance", "pages"]);
         for class in &self.classes {
             grid.row(vec![
                 percent(class.foreseen),
@@ -78,7 +78,7 @@ impl Calibration {
             ]);
         }
         format!(
-            "{}\nThe last visit of {}, foreseen from those before it, {} of about the same probability of a change together.\n\
+            "## Do changes come as often as foreseen?\n\n{}\nThe last visit of {}, foreseen from those before it, {} of about the same probability of a change together.\n\
              Chance explains a distance as far as `by chance` 19 times in 20. The mean logarithm of the probability of what\n\
              was seen is {}.\n",
             grid.text(),

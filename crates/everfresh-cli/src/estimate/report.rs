@@ -108,7 +108,7 @@ impl<M: Model> Learner<M> {
     pub(super) fn report(&self, path: &Path, summary: &str, groups: &[Group], seen: &[Seen]) -> Result<()> {
         let (histogram, shares) = self.histogram()?;
         let mut sections = vec![
-            (String::new(), summary.to_owned()),
+            (String::new(), summary.replace('\n', "\n\n")),
             (chart::bars(&CLASSES.map(|(words, _)| words.to_owned()), &shares, "share of pages")?, histogram),
         ];
         if self.table.reader.told == Told::EveryChange {
@@ -148,30 +148,42 @@ impl<M: Model> Learner<M> {
         groups.sort_by_key(|(name, classes)| (std::cmp::Reverse(classes.pages()), *name));
         groups.truncate(SHOWN);
         groups.insert(0, ("all pages", &all));
-        let mut headings = vec!["mean time between changes", "pages"];
+        let mut headings = vec!["group", "pages"];
         headings.extend(CLASSES.map(|(words, _)| words));
         let mut grid = Grid::new(&headings);
         for (name, classes) in &groups {
-            let mut row = vec![(*name).to_owned(), classes.pages().to_string()];
+            let mut row = vec![shortened(name), classes.pages().to_string()];
             row.extend(classes.shares().map(percent));
             grid.row(row);
         }
         let drawn = groups.iter().take(5).map(|(name, classes)| ((*name).to_owned(), classes.shares().to_vec()));
-        Ok((grid.text(), drawn.collect()))
+        Ok((format!("## Mean times between changes\n\n{}", grid.text()), drawn.collect()))
+    }
+}
+
+/// A name that leaves room for the other columns.
+fn shortened(name: &str) -> String {
+    const LETTERS: usize = 30;
+    match name.char_indices().nth(LETTERS) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
     }
 }
 
 fn title(group: &Group) -> String {
     let (from, to) = group.mean_gap;
-    format!("Times between the changes of pages that change every {from} to {to}: {} gaps", group.gaps)
+    format!(
+        "## Pages that change every {from} to {to}\n\nThe times between their changes: {} gaps, by their upper ends.",
+        group.gaps
+    )
 }
 
 fn verdict(groups: &[Group]) -> String {
     if groups.is_empty() {
-        return "Are changes Poisson? No page that was looked at changed three times: nobody knows.".to_owned();
+        return "## Are changes Poisson?\n\nNo page that was looked at changed three times: nobody knows.".to_owned();
     }
     let mut grid = Grid::new(&[
-        "Are changes Poisson? mean gap",
+        "mean gap",
         "pages",
         "gaps",
         "distance",
@@ -197,7 +209,7 @@ fn verdict(groups: &[Group]) -> String {
     }
     let asked = output::count(groups.iter().map(|group| group.pages).sum::<usize>() as f64, "page");
     format!(
-        "{}\n{asked} with three changes or more, by the mean time between them. The distance is Kolmogorov's from Poisson\n\
+        "## Are changes Poisson?\n\n{}\n{asked} with three changes or more, by the mean time between them. The distance is Kolmogorov's from Poisson\n\
          pages at the same visits, regular or not, drawn {} times; chance explains as much as `by chance` 19 times\n\
          in 20. The dispersion is 1 for Poisson pages, more for bursts, less for clockwork.\n",
         grid.text(),

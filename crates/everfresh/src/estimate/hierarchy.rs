@@ -241,13 +241,20 @@ impl Hierarchy {
         for group in &self.groups {
             everything.merge(&group.population);
         }
-        self.learn_under(everything.learn(self.base, BASE_PAGES));
+        self.learn_held(everything.learn(self.base, BASE_PAGES), 0.0);
     }
 
     /// Learns the priors of groups anew, where that of all pages is known otherwise: from more pages than are here, say.
+    ///
+    /// Groups are then held back by one page at least, for the sake of intervals: by less, a group of three pages that are visited often
+    /// is too sure of itself. Where groups differ by decades its intervals of 90 % hold 83 % of the rates, held back by one page 88 %.
     pub fn learn_under(&mut self, all: Prior) {
+        self.learn_held(all, 1.0);
+    }
+
+    fn learn_held(&mut self, all: Prior, least: f64) {
         self.all = all;
-        self.pooling = pooling(self.groups.iter().map(|group| &group.population), self.all);
+        self.pooling = pooling(self.groups.iter().map(|group| &group.population), self.all).max(least);
         let pooling = self.pooling;
         self.groups.par_iter_mut().for_each(|group| group.prior = group.population.learn(all, pooling));
     }

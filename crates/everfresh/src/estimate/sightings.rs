@@ -177,7 +177,8 @@ impl Sightings {
     #[must_use]
     pub fn believed(&self, learnt: Prior) -> Prior {
         let gain = |own: &Prior| self.log_probability(own) - self.log_probability(&learnt);
-        self.alone().filter(|own| gain(own) > OWN_ODDS.ln()).unwrap_or(learnt)
+        let is_stranger = |own: &Prior| is_far(own.mean().per_second(), &learnt) && gain(own) > OWN_ODDS.ln();
+        self.alone().filter(is_stranger).unwrap_or(learnt)
     }
 
     /// A weak prior around the page's own rate, of shape ½: for pages whose like is not known. None where nothing was seen.
@@ -264,6 +265,13 @@ impl Sightings {
         };
         Grid::new(&density)
     }
+}
+
+/// Is a rate so far from what a prior expects that a page might be no page of its kind? By the exponent of its large deviations; what is nearer
+/// has no odds of a thousand, and is not worth two integrals.
+fn is_far(rate: f64, prior: &Prior) -> bool {
+    let (alpha, x) = (prior.alpha(), rate * prior.beta().seconds());
+    x - alpha - alpha * (x / alpha).ln() > 4.0
 }
 
 /// What the visits of a page saw, in sums.

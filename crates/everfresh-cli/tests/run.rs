@@ -182,6 +182,60 @@ fn the_same_bytes_are_not_read_again_and_still_not_kept_where_that_was_asked() {
 }
 
 #[test]
+fn what_is_not_kept_comes_whole_and_what_must_not_be_kept_is_not() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    let (one, forbidden) = (web.url("/1"), web.url("/2"));
+    web.set("/1", &page("the words"));
+    web.set("/2", &format!("<meta name=robots content=noarchive>{}", page("the words")));
+    std::fs::write(dir.join("urls.txt"), format!("{one}\n{forbidden}\n")).unwrap();
+    let config = CONFIG.to_owned() + "pin = \"1s\"\n";
+    let run = |config: &str| {
+        std::fs::write(dir.join("everfresh.toml"), config).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        said(dir, &RUN)
+    };
+    // What was seen while no copies were kept is "not modified" when they are: that is no copy, and asked for again.
+    assert!(run(&format!("copies = false\n{config}")).contains("2 changed"));
+    assert!(run(&config).contains("0 changed, 2 unchanged"));
+    assert!(refused(dir, &["cat", &one], 2).contains("cannot find a copy"));
+    assert!(run(&config).contains("0 changed, 2 unchanged"));
+    assert!(said(dir, &["cat", &one]).contains("the words of a page"));
+    assert!(refused(dir, &["history", &forbidden], 2).contains("cannot find a copy"));
+    // A time that `history` prints names that version.
+    web.set("/1", &page("quite other words"));
+    assert!(run(&config).contains("1 changed"));
+    let history = said(dir, &["history", &one, "--json"]);
+    let versions: Vec<serde_json::Value> = serde_json::from_str(&history).unwrap();
+    let last = versions.last().unwrap()["time"].as_str().unwrap();
+    assert!(said(dir, &["cat", &one, "--at", last]).contains("quite other words"), "{history}");
+    // After a rebuild the copies say what was there.
+    said(dir, &["rebuild"]);
+    assert!(run(&config).contains("1 changed, 1 unchanged"), "only what was kept can be compared");
+    // Who is removed and comes back is new.
+    said(dir, &["remove", &one]);
+    let again = run(&config);
+    assert!(again.contains(&format!("{one} copied ")), "{again}");
+}
+
+#[test]
+fn who_comes_now_and_then_waits_for_gaps_and_hears_why_nothing_was_done() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    let list: String = (0..3).map(|number| web.url(&format!("/{number}")) + "\n").collect();
+    (0..3).for_each(|number| web.set(&format!("/{number}"), &page("the words")));
+    std::fs::write(dir.join("urls.txt"), list).unwrap();
+    let config = format!("{CONFIG}[hosts.\"{}\"]\ngap = \"1s\"\n", web.address);
+    std::fs::write(dir.join("everfresh.toml"), config).unwrap();
+    let budget = ["run", "everfresh.toml", "--once", "--budget", "3/day", "--allow", "127.0.0.0/8", "--json"];
+    let first = said(dir, &budget);
+    assert!(first.contains("\"changed\":3"), "{first}");
+    assert!(first.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{first}");
+    let second = said(dir, &budget);
+    assert!(second.contains("no visit could be made now") && second.contains("the next can be made in"), "{second}");
+}
+
+#[test]
 fn lines_are_chosen_by_level_and_read_by_machines() {
     let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
     let dir = dir.path();

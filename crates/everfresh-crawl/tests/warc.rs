@@ -57,6 +57,7 @@ fn sample(folder: &Path) -> Vec<Version> {
         archive.keep(&exchange(page, 120, b"<p>fish")).unwrap(),
         archive
             .keep_unchanged(&Exchange { head: b"HTTP/1.1 304 Not Modified\r\n\r\n", ..exchange(page, 180, b"") })
+            .unwrap()
             .unwrap(),
         archive.keep_resource("file:///menu.txt", time(240), "text/plain", b"soup\nfish\n").unwrap(),
         archive
@@ -291,6 +292,77 @@ fn damage_in_the_middle_costs_what_it_hits_and_nothing_is_cut() {
     assert_eq!(archive.history(&versions[0].address).unwrap().len(), 3);
     archive.keep(&exchange("http://c.example/", 500, b"new")).unwrap();
     assert_eq!(files(folder.path()).len(), 2);
+}
+
+#[test]
+fn zeros_that_a_power_failure_leaves_are_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let versions = sample(folder.path());
+    let path = files(folder.path())[0].clone();
+    let whole = fs::read(&path).unwrap();
+    let first = usize::try_from(versions[2].offset).unwrap();
+    for from in (first..whole.len()).step_by(7) {
+        let mut bytes = whole.clone();
+        bytes[from..].fill(0);
+        fs::write(&path, &bytes).unwrap();
+        let mut archive = archive(folder.path());
+        assert!(archive.history(&versions[0].address).unwrap().starts_with(&versions[..2]), "zeros from {from}");
+        archive.keep(&exchange("http://c.example/", 400, b"later")).unwrap();
+        drop(archive);
+        assert!(Reader::open(&path, 0, 1 << 30).unwrap().all(|found| found.is_ok()), "zeros from {from}");
+    }
+}
+
+#[test]
+fn an_index_that_is_not_as_it_was_left_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages: Vec<String> = (0..33_500).map(|page| format!("file:///page/{page}")).collect();
+    let mut archive = archive(folder.path());
+    for (second, page) in (0..).zip(&pages) {
+        archive.keep_resource(page, time(second), "text/plain", page.as_bytes()).unwrap();
+    }
+    archive.settle().unwrap();
+    drop(archive);
+    let index = folder.path().join("index");
+    let names = ["00000001.cdxj", "tail.cdxj", "progress.json"].map(|name| index.join(name));
+    let left = names.clone().map(|path| fs::read(path).unwrap());
+    let all_there = |what: &str| {
+        let archive = self::archive(folder.path());
+        let is_there = |page: &&String| archive.history(page).unwrap().len() == 1;
+        assert_eq!(pages.iter().step_by(331).filter(is_there).count(), pages.len().div_ceil(331), "{what}");
+    };
+    all_there("as it was left");
+    for (path, bytes) in names.iter().zip(&left) {
+        fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        all_there(&format!("{} cut", path.display()));
+        fs::remove_file(path).unwrap();
+        all_there(&format!("{} removed", path.display()));
+    }
+    // What an interrupted merge left behind is no part of it.
+    fs::write(index.join("00000009.cdxj"), "nonsense\n").unwrap();
+    all_there("with a leftover");
+    assert!(!index.join("00000009.cdxj").exists());
+}
+
+#[test]
+fn the_same_bytes_of_a_file_are_kept_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut archive = archive(folder.path());
+    for (second, text) in [(0, "soup"), (1, "soup"), (2, "fish"), (3, "fish")] {
+        archive.keep_resource("file:///menu", time(second), "text/plain", text.as_bytes()).unwrap();
+    }
+    let check = |archive: &Archive| {
+        let history = archive.history("file:///menu").unwrap();
+        assert_eq!(history.iter().map(|version| version.revisit).collect::<Vec<_>>(), [false, true, false, true]);
+        let texts: Vec<Vec<u8>> = history.iter().map(|version| archive.read(version).unwrap().bytes).collect();
+        assert_eq!(texts, [b"soup", b"soup", b"fish", b"fish"]);
+    };
+    check(&archive);
+    drop(archive);
+    fs::remove_dir_all(folder.path().join("index")).unwrap();
+    check(&self::archive(folder.path()));
+    let not_modified = Exchange { head: b"HTTP/1.1 304 Not Modified\r\n\r\n", ..exchange("http://d.example/", 9, b"") };
+    assert_eq!(self::archive(folder.path()).keep_unchanged(&not_modified).unwrap(), None);
 }
 
 #[test]

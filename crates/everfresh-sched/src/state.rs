@@ -170,6 +170,21 @@ impl State {
         page.is_copied().then(|| self.settings.start_s + page.saw.seconds())
     }
 
+    /// The longest gap that is between visits of a host with pages which were not seen since a time, failing ones left aside. Nothing
+    /// if there are none, or no visit can be paid: then nothing comes of waiting.
+    pub fn gap_of_unseen(&self, now_s: f64, unseen_since_s: f64) -> Option<Period> {
+        let start_s = self.settings.start_s;
+        let (now, since) = (now_s - start_s, Tick::floor(unseen_since_s - start_s));
+        let is_unseen = |slot: &u32| {
+            let page = self.pages.get(*slot);
+            let is_live =
+                self.pages.trouble(*slot) == Trouble::None && self.bucket.affords(now, self.pages.rare(*slot).cost);
+            is_live && !page.is_leased() && !(page.is_copied() && page.saw >= since)
+        };
+        let gap = |slot: u32| self.limits(self.pages.get(slot).host).gap();
+        self.pages.slots().filter(is_unseen).map(gap).max_by(|a, b| a.seconds().total_cmp(&b.seconds()))
+    }
+
     /// How many pages there are, retired ones included.
     pub fn len(&self) -> usize {
         self.pages.len()

@@ -125,6 +125,8 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<()> {
     let mut desk = Desk::open(&args.store)?;
     let pages: Vec<PageId> = args.pages.iter().map(|page| desk.page(page)).collect::<Result<_>>()?;
     for page in &pages {
+        // What a run noted of it goes, too.
+        desk.scheduler.store_mut().note(*page, Vec::new());
         desk.scheduler.remove(desk.now_s, *page).map_err(failure)?;
     }
     output::say(&format!("forgot {}", output::count(pages.len() as f64, "page")));

@@ -47,6 +47,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
         bail!("cannot audit before anything was copied: `everfresh run` copies");
     }
     let tasks = tasks(&mut desk, &sample, &rules)?;
+    setup.complaint(&args.source).iter().for_each(|text| output::say(text));
     let sources = Sources::new(setup.fetching(&args.source)?)?;
     let gaps = gaps(&desk, &tasks);
     let estimated = desk.scheduler.standing(desk.now_s, 0).all.freshness;

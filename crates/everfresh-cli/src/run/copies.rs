@@ -18,6 +18,9 @@ fn open(args: &StoreArgs) -> Result<Archive> {
     if !folder.is_dir() {
         bail!("cannot find copies in `{}`: `everfresh run` keeps them there", args.data.display());
     }
+    if !folder.join("index").is_dir() {
+        bail!("cannot find the index of the copies in `{}`: the next `everfresh run` makes it anew", folder.display());
+    }
     Archive::read_only(&folder).map_err(|error| output::machine("cannot open the copies", error))
 }
 
@@ -28,7 +31,8 @@ fn read_failed(error: everfresh_crawl::warc::Error) -> anyhow::Error {
 /// The version at a time, or the current one.
 fn version(archive: &Archive, address: &str, at: Option<u32>) -> Result<Version> {
     let found = match at {
-        Some(second) => archive.at(address, Timestamp::from_second(second.into())?),
+        // Times are given in seconds, and versions have milliseconds.
+        Some(second) => archive.at(address, Timestamp::from_millisecond(i64::from(second) * 1000 + 999)?),
         None => archive.current(address),
     };
     found.map_err(read_failed)?.ok_or_else(|| anyhow!("cannot find a copy of `{address}`"))

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use everfresh::{Period, Unit};
-use everfresh_crawl::content::{Hint, HintFrom, Rules};
+use everfresh_crawl::content::{Hint, HintFrom, Known, Rules};
 use everfresh_crawl::fetch::{Address, Manners, Sources};
 use everfresh_crawl::warc::{self, Archive};
-use everfresh_sched::{Freshness, HintKind, HostId, HostLimits, LeaseId, Outcome, PageId, PageTerms, Scheduler};
+use everfresh_sched::{
+    Freshness, HintKind, HostId, HostLimits, LeaseId, Outcome, PageId, PageTerms, Scheduler, Status,
+};
 use everfresh_store::Durable;
 use tokio::sync::mpsc;
 use tracing::{debug, info};
@@ -19,6 +21,7 @@ use super::note::Note;
 use super::space::{is_full, is_of_space};
 use super::visit::{Copy, Found, Task, record, visit};
 use crate::desk::failure;
+use crate::desk::status::time;
 use crate::interrupt;
 use crate::output;
 
@@ -86,6 +89,9 @@ pub(crate) trait Watch {
         true
     }
 }
+
+/// One who comes now and then does not wait for the second visit to a host with a longer gap.
+const LONGEST_GAP_S: f64 = 60.0;
 
 /// While the disk is full this is waited between two looks.
 const FULL_PAUSE: Duration = Duration::from_secs(2);
@@ -161,8 +167,7 @@ impl Keeper {
             }
             let is_over = match until {
                 Until::Stopped => false,
-                // A host's gap may be all that is waited for.
-                Until::Idle => now_s - active_s > 1.5 * self.scheduler.state().settings().limits().gap().seconds(),
+                Until::Idle => self.is_idle(now_s, active_s),
                 Until::Time(end_s) => now_s >= end_s,
             };
             if is_over || !watch.goes_on() || interrupt::is_wanted() {
@@ -170,6 +175,17 @@ impl Keeper {
             }
         }
         self.finish(&mut receive, watch).await
+    }
+
+    /// Is there nothing more to come for one who comes now and then? A host's gap may be all that is waited for.
+    fn is_idle(&self, now_s: f64, active_s: f64) -> bool {
+        let state = self.scheduler.state();
+        let usual_s = state.settings().limits().gap().seconds();
+        // To look at every page takes a moment.
+        now_s - active_s > 1.5 * usual_s && {
+            let gap_s = state.gap_of_unseen(now_s, self.began_s).map_or(0.0, Period::seconds);
+            gap_s > LONGEST_GAP_S || now_s - active_s > 1.5 * gap_s
+        }
     }
 
     /// One round: gives out what is due, and keeps what comes back; says whether there was anything to do.
@@ -281,10 +297,9 @@ impl Keeper {
         let leases = leased.map_err(failure)?;
         let given = leases.len();
         for lease in leases {
-            let store = self.scheduler.store_mut();
-            let text = store.address(lease.page).map_err(failure)?.unwrap_or_default();
-            let note = store.noted(lease.page).map_err(failure)?.map_or_else(Note::default, |note| Note::decode(&note));
+            let text = self.scheduler.store_mut().address(lease.page).map_err(failure)?.unwrap_or_default();
             let rules = Arc::clone(self.rules.get(&lease.page).unwrap_or(&self.plain));
+            let note = self.noted(lease.page, &text, &rules)?;
             // Commands come into a store from the configuration only.
             let Ok(address) = Address::configured(&text) else {
                 let refused = [(lease.id, Outcome::Failed { retryable: false })];
@@ -301,6 +316,18 @@ impl Keeper {
             });
         }
         Ok(given)
+    }
+
+    /// What is remembered of a page. After the state was rebuilt from the visit log that is what the copy says.
+    fn noted(&mut self, page: PageId, address: &str, rules: &Rules) -> Result<Note> {
+        let noted = self.scheduler.store_mut().noted(page).map_err(failure)?;
+        let mut note = noted.map_or_else(Note::default, |note| Note::decode(&note));
+        if let (None, Some(_), Some(archive)) = (&note.known, self.scheduler.state().seen_s(page), &self.archive) {
+            // A copy that cannot be read is none.
+            let copy = archive.current(address).ok().flatten().and_then(|copy| archive.content(&copy, rules).ok());
+            note.known = copy.map(|content| Known::of(&content));
+        }
+        Ok(note)
     }
 
     /// Keeps what came back; if that fails it is still there to be kept.
@@ -326,9 +353,11 @@ impl Keeper {
     /// Keeps copies, notes and outcomes of visits, in this order: what is acknowledged has its copy.
     fn keep_all(&mut self, now_s: f64, all: &[Found]) -> Result<()> {
         for found in all {
-            self.keep_copy(found)?;
+            let is_kept = self.keep_copy(found)?;
             if let Some(note) = &found.note {
-                self.scheduler.store_mut().note(found.page, note.encode());
+                // What there is no copy of must come whole the next time.
+                let validators = note.validators.clone().filter(|_| is_kept);
+                self.scheduler.store_mut().note(found.page, Note { validators, ..note.clone() }.encode());
             }
         }
         if let Some(archive) = &mut self.archive {
@@ -340,19 +369,20 @@ impl Keeper {
         Ok(())
     }
 
-    fn keep_copy(&mut self, found: &Found) -> Result<()> {
-        let Some(archive) = &mut self.archive else { return Ok(()) };
+    /// Keeps a copy, if there is one to be kept; says no where the source said that a copy is as before and there is none.
+    fn keep_copy(&mut self, found: &Found) -> Result<bool> {
+        let Some(archive) = &mut self.archive else { return Ok(true) };
         let kept = match &found.copy {
-            None => return Ok(()),
+            None => return Ok(true),
             Some(Copy::Resource { content_type, bytes }) => {
-                archive.keep_resource(&found.address, date(found.at_s), content_type, bytes)
+                archive.keep_resource(&found.address, date(found.at_s), content_type, bytes).map(Some)
             }
             Some(Copy::Answer { exchange, body, prepared }) => {
                 let (request, head) = (exchange.request_head(), exchange.response_head(body.len()));
                 let answer = record(&found.address, exchange, &request, &head, body);
                 match prepared {
-                    Some(prepared) => archive.keep_prepared(&answer, prepared),
-                    None => archive.keep(&answer),
+                    Some(prepared) => archive.keep_prepared(&answer, prepared).map(Some),
+                    None => archive.keep(&answer).map(Some),
                 }
             }
             Some(Copy::Unchanged { exchange }) => {
@@ -360,7 +390,7 @@ impl Keeper {
                 archive.keep_unchanged(&record(&found.address, exchange, &request, &head, &[]))
             }
         };
-        kept.map(|_| ()).map_err(|error| output::machine("cannot keep a copy", error))
+        kept.map(|kept| kept.is_some()).map_err(|error| output::machine("cannot keep a copy", error))
     }
 
     /// Does as the hosts ask that were met.
@@ -449,6 +479,19 @@ impl Keeper {
             new.push((page, state.terms(found.page)?.at_host(host).unpinned()));
         }
         Ok(())
+    }
+
+    /// Why no visit was made, and when one will be.
+    pub(crate) fn why_idle(&mut self) -> String {
+        let now_s = self.clock.now_s();
+        let status = self.scheduler.status(now_s);
+        let next = self.scheduler.next_wakeup(now_s).map_or("no visit is foreseen".to_owned(), |next| {
+            format!("the next can be made in {}", time((next - now_s).max(1.0)))
+        });
+        let Status { failing, gone, retired, .. } = status;
+        format!(
+            "no visit could be made now: what may be spent is spent, or nothing is due ({failing} failing, {gone} gone, {retired} retired); {next}"
+        )
     }
 
     /// What the copies will be on average, as last foreseen.

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Stderr, Write};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -35,11 +35,19 @@ impl Log {
 /// By default what we do, and what others warn of.
 fn wanted() -> Result<Targets> {
     match std::env::var(VARIABLE) {
-        Ok(text) => text.parse().with_context(|| {
-            format!("cannot read {VARIABLE}: it must be a level, or targets with levels, as in `info,everfresh_crawl=debug`, got `{text}`")
-        }),
+        // A word alone would be taken for a part of which everything is wanted, and nothing else.
+        Ok(text) => match text.parse() {
+            Ok(wanted) if text.split(',').all(is_choice) => Ok(wanted),
+            _ => bail!(
+                "cannot read {VARIABLE}: it must be a level, or parts with levels, as in `info,everfresh_crawl=debug`, got `{text}`"
+            ),
+        },
         Err(_) => Ok(Targets::new().with_default(LevelFilter::WARN).with_target("everfresh", LevelFilter::INFO)),
     }
+}
+
+fn is_choice(text: &str) -> bool {
+    text.contains('=') || text.parse::<LevelFilter>().is_ok()
 }
 
 impl Write for Log {

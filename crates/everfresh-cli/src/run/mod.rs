@@ -42,11 +42,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut setup = Setup::of(&args.source)?;
     let runtime = runtime()?;
     let mut view = View::new(args, setup.config.log.as_deref())?;
+    setup.complaint(&args.source).iter().for_each(|text| view.word(text));
     let mut keeper = setup.keeper(args, None)?;
     loop {
         let until = if args.once { Until::Idle } else { Until::Stopped };
         view.begin(&setup.files);
         runtime.block_on(keeper.run(until, &mut view))?;
+        if args.once && keeper.tally.visits == 0 {
+            view.word(&keeper.why_idle());
+        }
         view.end(&keeper.tally);
         if !view.is_stale() || crate::interrupt::is_wanted() {
             return Ok(());
@@ -224,14 +228,16 @@ impl Setup {
         Ok(())
     }
 
+    /// What should be said of the settings, though it may be as it is.
+    fn complaint(&self, args: &SourceArgs) -> Option<&'static str> {
+        let has_contact = args.contact.is_some() || self.config.contact.is_some();
+        let text = "hosts cannot reach you: --contact puts an address of the web or of mail into every User-Agent";
+        (!has_contact).then_some(text)
+    }
+
     fn fetching(&self, args: &SourceArgs) -> Result<FetchSettings> {
         let config = &self.config.fetch;
         let contact = args.contact.as_ref().or(self.config.contact.as_ref());
-        if contact.is_none() {
-            output::say(
-                "hosts cannot reach you: --contact puts an address of the web or of mail into every User-Agent",
-            );
-        }
         let contact = contact.map_or(NO_CONTACT, String::as_str);
         let mut settings = FetchSettings::new(Agent::new("everfresh", env!("CARGO_PKG_VERSION"), contact)?);
         let duration = |what: &str, text: &Option<String>, default: Duration| -> Result<Duration> {

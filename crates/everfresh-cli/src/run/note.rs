@@ -13,7 +13,7 @@ pub(crate) struct Note {
     pub known: Option<Known>,
     /// Was nothing there the last time?
     pub was_gone: bool,
-    /// Does the page itself ask that no copy be kept? Nothing where that was not noted.
+    /// Does the source ask that no copy be kept? Nothing where that was not noted.
     pub forbids_archiving: Option<bool>,
 }
 

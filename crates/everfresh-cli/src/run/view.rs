@@ -184,7 +184,7 @@ impl Watch for View {
                     self.last.pop_front();
                 }
                 let address: String = found.address.chars().take(70).filter(|letter| !letter.is_control()).collect();
-                self.last.push_back(format!("{}  {address}  {}", moment(found.at_s), found.said));
+                self.last.push_back(format!("{}  {:20.20}  {address}", moment(found.at_s), found.said));
             }
             Style::Lines(_) => info!("{} {}", found.address, found.said),
             Style::Json(_) => {

@@ -84,8 +84,10 @@ pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found 
         Came::NotModified(same) => {
             found.is_not_modified = true;
             found.take_hints(&same.hints);
+            // Of what must not be kept no word is kept either.
+            let exchange = same.exchange.filter(|_| task.note.forbids_archiving != Some(true));
             found.note = Some(Note { validators: same.hints.validators, ..task.note });
-            found.copy = same.exchange.map(|exchange| Copy::Unchanged { exchange: Box::new(exchange) });
+            found.copy = exchange.map(|exchange| Copy::Unchanged { exchange: Box::new(exchange) });
         }
         Came::Gone(_) => {
             found.outcome = Outcome::Gone;
@@ -115,17 +117,17 @@ impl Found {
             None => self.changed(1.0),
         };
         self.said = match (compared, self.outcome) {
+            (None, _) if forbids_archiving => format!("read {} bytes, not to be kept", fetched.body.len()),
             (None, _) => format!("copied {} bytes", fetched.body.len()),
             (_, Outcome::Changed { divergence, .. }) => format!("changed by {:.0} %", 100.0 * divergence),
             _ => "unchanged".to_owned(),
         };
-        let may_keep = !fetched.hints.no_archive && !forbids_archiving;
         let is_other = task.note.known.as_ref().is_none_or(|before| before.bytes_digest() != known.bytes_digest());
         let validators = fetched.hints.validators;
         self.note =
             Some(Note { validators, known: Some(known), was_gone: false, forbids_archiving: Some(forbids_archiving) });
         let level = task.level.filter(|_| is_other);
-        self.copy = may_keep.then(|| {
+        self.copy = (!forbids_archiving).then(|| {
             let (content_type, bytes) = (fetched.content_type, fetched.body);
             if let Some(exchange) = fetched.exchange {
                 let prepared = level.and_then(|level| prepared(&self.address, &exchange, &bytes, level));
@@ -138,16 +140,16 @@ impl Found {
         });
     }
 
-    /// What is to be known of what came, and whether it may be kept. The bytes of the copy need not be read again, unless by other
+    /// What is to be known of what came, and whether it must not be kept. The bytes of the copy need not be read again, unless by other
     /// rules, or for what they say of other pages.
     fn understand(&mut self, fetched: &Fetched, task: &Task) -> (Known, bool) {
         let is_same = |known: &&Known| known.is_of(&fetched.body, &task.rules) && !known.kind().names_pages();
-        if let (Some(known), Some(forbids)) = (task.note.known.as_ref().filter(is_same), task.note.forbids_archiving) {
-            return (known.clone(), forbids);
+        if let (Some(known), Some(false)) = (task.note.known.as_ref().filter(is_same), task.note.forbids_archiving) {
+            return (known.clone(), fetched.hints.no_archive);
         }
         let content = Content::read(&fetched.body, fetched.content_type.as_deref(), &task.rules);
         self.hints = content.hints().to_vec();
-        (Known::of(&content), content.forbids_archiving())
+        (Known::of(&content), fetched.hints.no_archive || content.forbids_archiving())
     }
 
     fn changed(&self, divergence: f64) -> Outcome {

@@ -112,30 +112,38 @@ impl Archive {
         self.note(exchange, place, prepared.digest.clone(), original.is_some())
     }
 
-    /// Keeps that the source said that nothing changed (304); without a copy to refer to, as an answer like any other.
-    pub fn keep_unchanged(&mut self, exchange: &Exchange<'_>) -> Result<Version> {
-        let Some(original) = self.original(exchange.target)? else { return self.keep(exchange) };
+    /// Keeps that the source said that nothing changed (304); without a copy that this could be said of, nothing.
+    pub fn keep_unchanged(&mut self, exchange: &Exchange<'_>) -> Result<Option<Version>> {
+        let Some(original) = self.original(exchange.target)? else { return Ok(None) };
         let place = writer(&mut self.writer, &self.folder)?.not_modified(exchange, &refer(&original))?;
-        self.note(exchange, place, original.digest, true)
+        self.note(exchange, place, original.digest, true).map(Some)
     }
 
-    /// Keeps bytes that came without HTTP.
+    /// Keeps bytes that came without HTTP: in full, or as a reference to the current copy.
     pub fn keep_resource(&mut self, address: &str, at: Timestamp, content_type: &str, bytes: &[u8]) -> Result<Version> {
-        let place = writer(&mut self.writer, &self.folder)?.resource(address, at, content_type, bytes)?;
-        let media_type = Some(media_type(content_type));
-        self.put(address, at, None, media_type, payload_digest(bytes), false, place)
+        let digest = payload_digest(bytes);
+        let original = self.original(address)?.filter(|original| original.digest == digest);
+        let writer = writer(&mut self.writer, &self.folder)?;
+        let place = match &original {
+            Some(original) => writer.resource_again(address, at, content_type, &refer(original))?,
+            None => writer.resource(address, at, content_type, bytes)?,
+        };
+        self.put(address, at, None, Some(media_type(content_type)), digest, original.is_some(), place)
     }
 
     /// Everything that was kept is on the disk when this returns.
     pub fn sync(&mut self) -> Result<()> {
+        if self.writer.as_ref().is_some_and(Writer::wants_mark) {
+            return self.settle();
+        }
         self.writer.as_mut().map_or(Ok(()), Writer::sync)?;
         self.index.flush()
     }
 
-    /// The same, and the next opening finds nothing to make good: for the end of a run.
+    /// The same, and the next opening finds nothing to make good: for the end of a run, and now and then.
     pub fn settle(&mut self) -> Result<()> {
-        self.writer.as_mut().map_or(Ok(()), Writer::settle)?;
-        self.index.flush()
+        self.writer.as_mut().map_or(Ok(()), Writer::mark)?;
+        self.index.save()
     }
 
     /// All versions of an address, the oldest first.

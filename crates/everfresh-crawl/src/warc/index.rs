@@ -89,7 +89,7 @@ impl Version {
 /// A lookup halves its way through a few files, and needs memory for the versions of one address only; so does a reader
 /// beside the writer, without a lock, which is why this is not an embedded store. New lines go to the tail, which is kept in
 /// memory too and becomes a sorted file when it is long; files of like size are merged, so that there are few. All of it is
-/// derived: what is missing is read from the records on opening.
+/// derived: what is missing is read from the records on opening, and an index that is not as it was left is made anew.
 #[derive(Debug)]
 pub struct Index {
     folder: PathBuf,
@@ -98,104 +98,125 @@ pub struct Index {
     tail: BTreeSet<String>,
     /// Nothing for who only reads.
     file: Option<File>,
+    /// Bytes of whole lines in the file of the tail.
+    tail_bytes: u64,
     /// Lines of the tail that are not in its file yet.
     unwritten: String,
     /// Up to where each file of records is indexed.
-    progress: BTreeMap<String, u64>,
+    records: BTreeMap<String, u64>,
+}
+
+/// What an index was when it was last written down.
+#[derive(Debug, Serialize, Deserialize)]
+struct Progress {
+    /// Up to where each file of records was indexed.
+    records: BTreeMap<String, u64>,
+    /// The sorted files and their bytes.
+    segments: BTreeMap<String, u64>,
+    /// The tail had so many bytes; it may have grown since.
+    tail_bytes: u64,
+}
+
+impl Progress {
+    fn read(folder: &Path) -> Option<Progress> {
+        serde_json::from_slice(&fs::read(folder.join(PROGRESS)).ok()?).ok()
+    }
 }
 
 impl Index {
     /// Opens the index in `folder` to write, and indexes what the files in `records` have beyond it.
     pub fn open(folder: &Path, records: &Path) -> Result<Index> {
         fs::create_dir_all(folder).map_err(Error::file("make", folder))?;
-        let mut index = Index::load(folder)?;
-        if !index.fits(records) {
-            index = Index::empty(folder)?;
+        let progress = Progress::read(folder);
+        // Lines that came later may speak of records that a crash took; they are read from the records again.
+        let mut index = Index::load(folder, progress.as_ref().map_or(0, |progress| progress.tail_bytes))?;
+        match progress {
+            Some(progress) if index.is_as_left(&progress, records) => {
+                index.leave_out(|name| !progress.segments.contains_key(name))?;
+                index.records = progress.records;
+            }
+            None if index.segments.is_empty() => {}
+            _ => index = Index::empty(folder)?,
         }
         index.file = Some(index.open_tail()?);
         index.catch_up(records)?;
+        index.flush()?;
         Ok(index)
     }
 
     /// Opens the index to look things up, while another process may write it.
     pub fn read_only(folder: &Path) -> Result<Index> {
         // A file may be merged away between being listed and being opened: then the list is out of date.
-        let mut index = Index::load(folder)?;
+        let mut index = Index::load(folder, u64::MAX)?;
         for _ in 0..10 {
             if index.segments.iter().all(|segment| segment.path.exists()) {
                 break;
             }
-            index = Index::load(folder)?;
+            index = Index::load(folder, u64::MAX)?;
         }
         Ok(index)
     }
 
-    fn load(folder: &Path) -> Result<Index> {
+    /// What there is, with so many bytes of the tail at most.
+    fn load(folder: &Path, tail_bytes: u64) -> Result<Index> {
         // The tail first: a line that moves from it to a sorted file meanwhile is then seen twice, not never.
-        let text = match fs::read(folder.join(TAIL)) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        let mut text = match fs::read(folder.join(TAIL)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(Error::file("read", &folder.join(TAIL))(error)),
         };
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        let tail: BTreeSet<String> =
-            whole.lines().filter(|line| Version::from_line(line).is_some()).map(str::to_owned).collect();
-        let mut progress: BTreeMap<String, u64> = fs::read(folder.join(PROGRESS))
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default();
-        for version in tail.iter().filter_map(|line| Version::from_line(line)) {
-            note(&mut progress, &version.file, version.offset + version.length);
-        }
+        text.truncate(usize::try_from(tail_bytes).unwrap_or(usize::MAX));
+        // A line may have been torn.
+        text.truncate(text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+        let lines = String::from_utf8_lossy(&text);
+        let tail = lines.lines().filter(|line| Version::from_line(line).is_some()).map(str::to_owned).collect();
         Ok(Index {
             folder: folder.to_owned(),
             segments: segments(folder)?,
             tail,
             file: None,
+            tail_bytes: text.len() as u64,
             unwritten: String::new(),
-            progress,
+            records: BTreeMap::new(),
         })
     }
 
     fn empty(folder: &Path) -> Result<Index> {
-        for name in [TAIL, PROGRESS]
-            .map(|name| folder.join(name))
-            .into_iter()
-            .chain(segments(folder)?.into_iter().map(|segment| segment.path))
-        {
-            match fs::remove_file(&name) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::file("remove", &name)(error));
-                }
-                _ => {}
-            }
+        // What is written down goes first: without it nothing else is trusted.
+        for name in [PROGRESS, TAIL] {
+            remove(&folder.join(name))?;
         }
-        Index::load(folder)
+        let mut index = Index::load(folder, 0)?;
+        index.leave_out(|_| true)?;
+        Ok(index)
     }
 
-    /// Is what the index knows still there? Not after records were lost or files removed.
-    fn fits(&self, records: &Path) -> bool {
-        let known = self
-            .progress
-            .iter()
-            .all(|(name, until)| fs::metadata(records.join(name)).is_ok_and(|found| found.len() >= *until));
-        // Sorted files without a word of what they index cannot be trusted.
-        known && (self.segments.is_empty() || !self.progress.is_empty())
+    /// Removes sorted files, by name.
+    fn leave_out(&mut self, is_out: impl Fn(&str) -> bool) -> Result<()> {
+        let (gone, kept) = self.segments.drain(..).partition(|segment| is_out(&segment.name()));
+        self.segments = kept;
+        let gone: Vec<Segment> = gone;
+        gone.iter().try_for_each(|segment| remove(&segment.path))
+    }
+
+    /// Is all still there that was written down? Not after records were lost, or files of the index cut or removed.
+    fn is_as_left(&self, progress: &Progress, records: &Path) -> bool {
+        let has =
+            |name: &String, until: &u64| fs::metadata(records.join(name)).is_ok_and(|found| found.len() >= *until);
+        let is_there = |(name, bytes): (&String, &u64)| {
+            self.segments.iter().any(|segment| segment.name() == *name && segment.bytes == *bytes)
+        };
+        progress.records.iter().all(|(name, until)| has(name, until))
+            && progress.segments.iter().all(is_there)
+            && progress.tail_bytes == self.tail_bytes
     }
 
     fn open_tail(&self) -> Result<File> {
         let path = self.folder.join(TAIL);
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(Error::file("open", &path))?;
-        // Whole lines only: a line may have been torn.
-        let lines: String = self.tail.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-        let written =
-            file.set_len(0).and_then(|()| file.write_all(lines.as_bytes())).and_then(|()| file.seek(SeekFrom::End(0)));
-        written.map_err(Error::file("write", &path))?;
+        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let mut file = opened.map_err(Error::file("open", &path))?;
+        let cut = file.set_len(self.tail_bytes).and_then(|()| file.seek(SeekFrom::End(0)));
+        cut.map_err(Error::file("write", &path))?;
         Ok(file)
     }
 
@@ -205,7 +226,7 @@ impl Index {
         for name in files(records)? {
             let path = records.join(&name);
             let length = fs::metadata(&path).map_err(Error::file("read", &path))?.len();
-            let from = self.progress.get(&name).copied().unwrap_or(0);
+            let from = self.records.get(&name).copied().unwrap_or(0);
             if from >= length {
                 continue;
             }
@@ -216,7 +237,7 @@ impl Index {
                             self.put(&version)?;
                             many += 1;
                         }
-                        note(&mut self.progress, &name, found.offset + found.length);
+                        note(&mut self.records, &name, found.offset + found.length);
                     }
                     Err(Error::Damaged { .. }) => {}
                     Err(error) => return Err(error),
@@ -235,38 +256,43 @@ impl Index {
         }
         self.unwritten.push_str(&line);
         self.unwritten.push('\n');
-        note(&mut self.progress, &version.file, version.offset + version.length);
+        note(&mut self.records, &version.file, version.offset + version.length);
         self.tail.insert(line);
         if self.tail.len() >= LONGEST_TAIL { self.settle() } else { Ok(()) }
     }
 
-    /// Makes a sorted file of the tail, and fewer of many.
+    /// Makes a sorted file of the tail, and fewer of many. The new files count once that is written down, and only then do the old
+    /// ones go: whatever is interrupted, one or the other is whole.
     fn settle(&mut self) -> Result<()> {
-        let lines = self.tail.iter().map(|line| Ok(line.clone()));
-        let made = segment::write(&self.next_path(), lines)?;
-        self.segments.push(made);
-        while let [.., older, newer] = self.segments.as_slice()
+        let mut number = self.segments.iter().filter_map(|segment| number(&segment.path)).max().unwrap_or(0);
+        let mut next_path = || {
+            number += 1;
+            self.folder.join(format!("{number:08}.cdxj"))
+        };
+        let (mut segments, mut gone) = (self.segments.clone(), Vec::new());
+        segments.push(segment::write(&next_path(), self.tail.iter().map(|line| Ok(line.clone())))?);
+        while let [.., older, newer] = segments.as_slice()
             && older.bytes < RATIO * newer.bytes
         {
-            let (older, newer) = (older.clone(), newer.clone());
-            let merged = segment::merge(&older, &newer, &self.next_path())?;
-            for gone in [&older, &newer] {
-                fs::remove_file(&gone.path).map_err(Error::file("remove", &gone.path))?;
-            }
-            self.segments.truncate(self.segments.len() - 2);
-            self.segments.push(merged);
+            let merged = segment::merge(older, newer, &next_path())?;
+            gone.extend(segments.drain(segments.len() - 2..));
+            segments.push(merged);
         }
-        write_whole(&self.folder.join(PROGRESS), &self.progress)?;
+        self.segments = segments;
+        self.write_down(0)?;
         sync_folder(&self.folder)?;
+        gone.iter().try_for_each(|segment| remove(&segment.path))?;
         self.tail.clear();
         self.unwritten.clear();
+        self.tail_bytes = 0;
         self.file = Some(self.open_tail()?);
         Ok(())
     }
 
-    fn next_path(&self) -> PathBuf {
-        let last = self.segments.iter().filter_map(|segment| number(&segment.path)).max().unwrap_or(0);
-        self.folder.join(format!("{:08}.cdxj", last + 1))
+    fn write_down(&self, tail_bytes: u64) -> Result<()> {
+        let segments = self.segments.iter().map(|segment| (segment.name(), segment.bytes)).collect();
+        let progress = Progress { records: self.records.clone(), segments, tail_bytes };
+        write_whole(&self.folder.join(PROGRESS), &progress)
     }
 
     /// All versions of an address, the oldest first.
@@ -300,7 +326,24 @@ impl Index {
     pub fn flush(&mut self) -> Result<()> {
         let lines = std::mem::take(&mut self.unwritten);
         let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(lines.as_bytes()));
-        written.map_err(Error::file("write", &self.folder.join(TAIL)))
+        written.map_err(Error::file("write", &self.folder.join(TAIL)))?;
+        self.tail_bytes += lines.len() as u64;
+        Ok(())
+    }
+
+    /// The same, on the disk, so that the next opening need not read the records again.
+    pub fn save(&mut self) -> Result<()> {
+        self.flush()?;
+        let synced = self.file.as_ref().map_or(Ok(()), File::sync_data);
+        synced.map_err(Error::file("write", &self.folder.join(TAIL)))?;
+        self.write_down(self.tail_bytes)
+    }
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::file("remove", path)(error)),
+        _ => Ok(()),
     }
 }
 

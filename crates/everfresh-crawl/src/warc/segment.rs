@@ -13,6 +13,11 @@ pub(super) struct Segment {
 }
 
 impl Segment {
+    /// The name of its file.
+    pub(super) fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// All lines that begin with `prefix`, found by halving: memory for these lines only.
     pub(super) fn find(&self, prefix: &str, found: &mut Vec<String>) -> Result<()> {
         self.search(prefix, found).map_err(Error::file("read", &self.path))

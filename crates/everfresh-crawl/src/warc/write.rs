@@ -219,14 +219,7 @@ impl Writer {
     }
 
     fn again(&mut self, exchange: &Exchange<'_>, original: &Original<'_>, profile: &str) -> Result<Place> {
-        check_address(original.target)?;
-        check("payload digest", original.payload_digest, "one word", |c| c.is_ascii_graphic())?;
-        let fields = vec![
-            ("WARC-Payload-Digest", original.payload_digest.to_owned()),
-            ("WARC-Profile", profile.to_owned()),
-            ("WARC-Refers-To-Target-URI", original.target.to_owned()),
-            ("WARC-Refers-To-Date", date(original.date)),
-        ];
+        let fields = reference(original, profile)?;
         let records = member::records(exchange, Kind::Revisit, exchange.head, fields, self.settings.level)?;
         self.append(exchange.date, &records)
     }
@@ -241,21 +234,36 @@ impl Writer {
         self.append(at, &Records { bytes, answer_at: 0 })
     }
 
+    /// Keeps that such bytes were those of an earlier copy.
+    pub fn resource_again(
+        &mut self,
+        target: &str,
+        at: Timestamp,
+        content_type: &str,
+        original: &Original<'_>,
+    ) -> Result<Place> {
+        check("content type", content_type, "one line", |c| !c.is_control())?;
+        let mut fields = about(Kind::Revisit, &id(), at, Some(target))?;
+        fields.push(("Content-Type", content_type.to_owned()));
+        fields.extend(reference(original, SAME_PAYLOAD)?);
+        let bytes = member::member(&fields, &[], self.settings.level)?;
+        self.append(at, &Records { bytes, answer_at: 0 })
+    }
+
     /// Everything that was written is on the disk when this returns.
     pub fn sync(&mut self) -> Result<()> {
         let Some(open) = &self.open else { return Ok(()) };
-        open.file.sync_data().map_err(Error::file("write", &self.folder.join(&open.name)))?;
-        if open.length - open.marked >= MARKED_BYTES { self.mark() } else { Ok(()) }
+        open.file.sync_data().map_err(Error::file("write", &self.folder.join(&open.name)))
     }
 
-    /// The same, and the next opening finds nothing to read.
-    pub fn settle(&mut self) -> Result<()> {
+    /// Is there so much behind the last mark that another is due?
+    pub(super) fn wants_mark(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.length - open.marked >= MARKED_BYTES)
+    }
+
+    /// As [`Writer::sync`], and remembers that the file is on the disk up to here: the next opening need not read it.
+    pub fn mark(&mut self) -> Result<()> {
         self.sync()?;
-        self.mark()
-    }
-
-    /// Remembers that the file is on the disk up to here.
-    fn mark(&mut self) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         write_whole(&self.folder.join(MARK), &Mark { file: open.name.clone(), bytes: open.length })?;
         open.marked = open.length;
@@ -353,6 +361,18 @@ fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// The fields by which a revisit names the copy that it found again.
+fn reference(original: &Original<'_>, profile: &str) -> Result<Vec<(&'static str, String)>> {
+    check_address(original.target)?;
+    check("payload digest", original.payload_digest, "one word", |c| c.is_ascii_graphic())?;
+    Ok(vec![
+        ("WARC-Payload-Digest", original.payload_digest.to_owned()),
+        ("WARC-Profile", profile.to_owned()),
+        ("WARC-Refers-To-Target-URI", original.target.to_owned()),
+        ("WARC-Refers-To-Date", date(original.date)),
+    ])
+}
+
 /// The fields that every record has.
 pub(super) fn about(kind: Kind, id: &str, at: Timestamp, target: Option<&str>) -> Result<Vec<(&'static str, String)>> {
     let mut fields =
@@ -427,7 +447,8 @@ fn whole_until(path: &Path, from: u64) -> Result<Option<u64>> {
         match found {
             Ok(_) if damaged => return Ok(None),
             Ok(found) => whole = found.offset + found.length,
-            Err(Error::Damaged { .. }) => damaged = true,
+            // Damage may show only behind what seemed to be a record.
+            Err(Error::Damaged { offset, .. }) => (damaged, whole) = (true, whole.min(offset)),
             Err(error) => return Err(error),
         }
     }

@@ -387,13 +387,22 @@ fn who_comes_second_hears_who_runs() {
     let mut lines = BufReader::new(running.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
     assert!(first.contains("copied"), "{first}");
-    let text = refused(dir, &["status"], 1);
+    let text = refused(dir, &["run", "urls.txt"], 1);
     assert!(
         text.contains(&format!("is held by process {}, ", running.id())) && text.contains(" run urls.txt"),
         "{text}"
     );
-    // Copies can be read meanwhile.
+    assert!(refused(dir, &["pin", &web.url("/"), "1h"], 1).contains("is held by process"));
+    // Copies can be read meanwhile, and all that is known can be looked at, and measured.
     assert!(said(dir, &["cat", &web.url("/")]).contains("the words"));
+    let status: serde_json::Value = serde_json::from_str(&said(dir, &["status", "--json"])).unwrap();
+    assert_eq!(status["pages"], 1, "{status}");
+    assert!(said(dir, &["explain", &web.url("/"), "--json"]).contains("waits_for"));
+    assert!(said(dir, &["export"]).contains(&web.url("/")));
+    let audit = ["audit", "urls.txt", "--allow", "127.0.0.0/8", "--contact", "me@example.org", "--json"];
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&said(dir, &audit)).unwrap()["fresh"], 1);
+    let leftovers = std::fs::read_dir(dir.join("everfresh-data")).unwrap().flatten();
+    assert!(leftovers.into_iter().all(|entry| !entry.file_name().to_string_lossy().starts_with(".look")));
     let stopped = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
     assert!(stopped.success());
     assert!(running.wait().unwrap().success());

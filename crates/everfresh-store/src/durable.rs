@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
+use tempfile::TempDir;
 
 /// A store in a directory. See the [crate].
 ///
@@ -31,6 +32,8 @@ pub struct Durable {
     keeping: Option<JoinHandle<Result<Leased>>>,
     /// Let go of last.
     _holder: Holder,
+    /// The copy that is looked at, if it is one.
+    look: Option<TempDir>,
 }
 
 /// What is not written yet: names, notes, and events that wait for the next.
@@ -59,6 +62,7 @@ impl Durable {
     /// Opens a directory, or makes it. `who` is told to those who try in the meantime.
     pub fn open(dir: &Path, who: &str) -> Result<Durable> {
         let holder = Holder::of(dir, who)?;
+        crate::look::clean(dir);
         if !Durable::exists(dir) && !crate::log::files(dir)?.is_empty() {
             let text = "has a visit log and no engine; `everfresh rebuild` makes it anew";
             return Err(Error::Store(format!("{} {text}", dir.display())));
@@ -80,7 +84,21 @@ impl Durable {
             leased: Leased::new(),
             keeping: None,
             _holder: holder,
+            look: None,
         })
+    }
+
+    /// Opens a store that another process has open, as it is on the disk at this moment: to look. What is written goes nowhere.
+    pub fn look(dir: &Path, who: &str) -> Result<Durable> {
+        let look = crate::look::copy(dir)?;
+        let mut store = Durable::open(look.path(), who)?;
+        store.look = Some(look);
+        Ok(store)
+    }
+
+    /// Has another process this directory open?
+    pub fn is_held(dir: &Path) -> bool {
+        !crate::holder::is_free(dir)
     }
 
     /// Is there a store in this directory?

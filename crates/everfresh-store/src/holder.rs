@@ -4,6 +4,10 @@ use everfresh_sched::{Error, Result};
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
+use std::time::Duration;
+
+/// So often it is tried to take a directory.
+const TRIES: u32 = 5;
 
 /// The right to a directory, until dropped or killed.
 #[derive(Debug)]
@@ -17,10 +21,14 @@ impl Holder {
         let failed = |error: std::io::Error| Error::Store(format!("{}: {error}", path.display()));
         let options = File::options().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = options.map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::Store(held(dir, file))),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        for tries_left in (0..TRIES).rev() {
+            match file.try_lock() {
+                Ok(()) => break,
+                // Somebody may only ask whether it is free.
+                Err(TryLockError::WouldBlock) if tries_left > 0 => std::thread::sleep(Duration::from_millis(10)),
+                Err(TryLockError::WouldBlock) => return Err(Error::Store(held(dir, file))),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
         }
         // What the file says is for people: a disk that is full must not keep anybody from opening a store.
         if file.set_len(0).is_ok() {
@@ -28,6 +36,11 @@ impl Holder {
         }
         Ok(Holder(file))
     }
+}
+
+/// Has nobody the directory, as far as can be told?
+pub(crate) fn is_free(dir: &Path) -> bool {
+    File::open(dir.join("holder")).map_or(true, |file| file.try_lock().is_ok())
 }
 
 fn held(dir: &Path, file: File) -> String {

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! * [`Durable`]: events are appended in groups and synced before they are acknowledged; states are kept in the background;
+//! * [`Durable::look`]: a store that another process has open, as it is at this moment;
 //! * [`Names`]: the addresses of pages and the names of hosts and groups;
 //! * [`log`]: events as rows, and back;
 //! * [`rebuild`]: all state from the visit log alone.
@@ -19,6 +20,7 @@ mod engine;
 mod holder;
 mod keep;
 pub mod log;
+mod look;
 mod names;
 mod rebuild;
 

@@ -14,6 +14,7 @@ use common::{settings, step};
 use everfresh_sched::{Error, HostId, Memory, PageId, PageTerms, Scheduler, checks};
 use everfresh_store::{Durable, log, page_id, rebuild};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn open(dir: &Path) -> Durable {
     Durable::open(dir, "a test").unwrap()
@@ -172,6 +173,44 @@ fn who_comes_second_hears_who_has_it() {
     let Err(Error::Store(text)) = Durable::open(dir.path(), "a test") else { panic!("it was opened twice") };
     let who = format!("is held by process {}, everfresh run urls.txt; only one may have it open", std::process::id());
     assert!(text.ends_with(&who), "{text}");
+}
+
+#[test]
+fn a_store_can_be_looked_at_while_another_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut scheduler = scheduler(dir.path());
+    let (known, looks) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let is_over = || looks.load(Ordering::SeqCst) >= 10;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over() {
+                let before = known.load(Ordering::SeqCst);
+                let store = Durable::look(dir.path(), "a test that looks").unwrap();
+                let looked = Scheduler::resume(store, 1.0, |settings| Ok(settings.unwrap())).unwrap();
+                let after = known.load(Ordering::SeqCst);
+                let (pages, named) = (looked.state().len(), looked.into_store().address(PageId(1)).unwrap());
+                // What was acknowledged before is there, and what is being written may be.
+                assert!((before..=after + 200).contains(&pages), "{before} {pages} {after}");
+                assert!(pages == 0 || named.as_deref() == Some("http://a.example/1"));
+                looks.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        for group in (0..2000_u64).take_while(|_| !is_over()) {
+            let pages: Vec<(PageId, PageTerms)> =
+                (0..200).map(|page| (PageId(1 + 200 * group + page), PageTerms::new(HostId(0)))).collect();
+            for (page, _) in &pages {
+                scheduler.store_mut().name_page(*page, &format!("http://a.example/{}", page.0));
+            }
+            scheduler.add_all(1.0, &pages).unwrap();
+            known.fetch_add(pages.len(), Ordering::SeqCst);
+            if group % 100 == 99 {
+                scheduler.compact().unwrap();
+            }
+        }
+    });
+    assert!(is_over());
+    let left = std::fs::read_dir(dir.path()).unwrap().flatten();
+    assert!(left.into_iter().all(|entry| !entry.file_name().to_string_lossy().starts_with(".look")));
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) struct Page {
 
 /// `everfresh explain`
 pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
-    let mut desk = Desk::open(&args.store)?;
+    let mut desk = Desk::look(&args.store)?;
     let page = desk.page(&args.page)?;
     let found = desk.scheduler.explain(desk.now_s, page).map_err(failure)?;
     let told = tell(&mut desk, &found)?;

@@ -22,7 +22,7 @@ const ROWS: usize = 8192;
 
 /// `everfresh export`
 pub(crate) fn run(args: &ExportArgs) -> Result<()> {
-    let mut desk = Desk::open(&args.store)?;
+    let mut desk = Desk::look(&args.store)?;
     let path = args.out.as_deref().unwrap_or(Path::new("-"));
     let schema = schema();
     let mut out = OutTable::create(path, &schema)?;

@@ -41,6 +41,19 @@ pub(crate) fn failure(error: Error) -> anyhow::Error {
 }
 
 impl Desk {
+    /// Opens a store that is there, to look at it: also while another process has it, as it is at this moment.
+    pub(crate) fn look(args: &StoreArgs) -> Result<Desk> {
+        if !Durable::is_held(&args.data) {
+            return Desk::open(args);
+        }
+        let now_s = args.now.map_or_else(|| Clock::Real.now_s(), f64::from);
+        let unfinished = Unfinished::begin();
+        let store = Durable::look(&args.data, &who()).map_err(failure)?;
+        let scheduler =
+            Scheduler::resume(store, now_s, |before| settled(before, None, None, now_s)).map_err(failure)?;
+        Ok(Desk { scheduler, now_s, _unfinished: unfinished })
+    }
+
     /// Opens a store that is there.
     pub(crate) fn open(args: &StoreArgs) -> Result<Desk> {
         if !Durable::exists(&args.data) && args.data.join("visits").is_dir() {

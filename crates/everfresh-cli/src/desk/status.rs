@@ -33,7 +33,7 @@ pub(crate) fn time(seconds: f64) -> String {
 
 /// `everfresh status`
 pub(crate) fn status(args: &StatusArgs) -> Result<()> {
-    let mut desk = Desk::open(&args.store)?;
+    let mut desk = Desk::look(&args.store)?;
     let now_s = desk.now_s;
     let status = desk.scheduler.status(now_s);
     let standing = desk.scheduler.standing(now_s, args.rows);
@@ -102,7 +102,7 @@ const FACTORS: [f64; 5] = [0.5, 1.0, 2.0, 4.0, 8.0];
 
 /// `everfresh forecast`
 pub(crate) fn forecast(args: &ForecastArgs) -> Result<()> {
-    let desk = Desk::open(&args.store)?;
+    let desk = Desk::look(&args.store)?;
     let all: Vec<Forecast> =
         FACTORS.iter().map(|factor| desk.scheduler.forecast(*factor).map_err(failure)).collect::<Result<_>>()?;
     let names = desk.scheduler.store().names();

@@ -39,7 +39,7 @@ pub(crate) struct Audit {
 /// `everfresh audit`
 pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     let setup = Setup::of(&args.source)?;
-    let mut desk = Desk::open(&setup.store())?;
+    let mut desk = Desk::look(&setup.store())?;
     let rules = setup.rules(&mut desk)?;
     let seed = args.seed.unwrap_or_else(|| Clock::Real.now_s().to_bits());
     let sample = draw(&desk, usize::from(args.sample), seed);

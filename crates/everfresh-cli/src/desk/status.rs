@@ -130,7 +130,8 @@ pub(crate) fn forecast(args: &ForecastArgs) -> Result<()> {
             .collect();
         return output::print_json(&serde_json::json!({ "budgets": rows, "broken_promises": broken }));
     }
-    let mut grid = Grid::new(&["budget a day", "spent", "freshness", "age", "price", "full hosts"]).numbers_first();
+    let heads = ["budget a day", "spent", "freshness", "age", "price", "full hosts", "full groups"];
+    let mut grid = Grid::new(&heads).numbers_first();
     for one in &all {
         grid.row(vec![
             output::per(one.budget_per_s, Unit::Day),
@@ -139,6 +140,7 @@ pub(crate) fn forecast(args: &ForecastArgs) -> Result<()> {
             time(one.all.age_s),
             time(one.price),
             one.full_hosts.to_string(),
+            one.full_groups.to_string(),
         ]);
     }
     let mut text = grid.text();

@@ -205,7 +205,7 @@ Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files. Columns: page, t
 digest (a change is a digest that differs from the last), changed (0 or 1, false or true: since the
 visit before) or last_modified (a time; a change if it is later than the visit before, without a
 date if it is the time of the visit); and group or host if there is one: pages of a group (as their
-first visits name it) are taken to be alike.
+first rows name it) are taken to be alike.
 Times are seconds since 1970, dates such as 2024-05-01, 2024-05-01 12:00:00 (UTC),
 2024-05-01T14:00:00+02:00 or Wed, 01 May 2024 12:00:00 GMT, or timestamps; they count in whole
 seconds.

@@ -329,18 +329,19 @@ fn a_page_that_changed_once_is_not_static() {
 }
 
 /// Priors learnt from the very pages whose rates they are to bound, the same intervals as the program gives: the likeliest prior
-/// alone loses up to half of the pages; all priors weighed lose one in ten. Of pages visited twice only how many changed is known, one number
+/// alone loses up to half of the pages; all priors weighed lose one in ten, and fewer where many pages changed at every visit: these are held to their
+/// own visits, for what others say of them is the form of the prior. Of pages visited twice only how many changed is known, one number
 /// for a law of two.
 #[test]
 fn intervals_under_learnt_priors_cover_nine_in_ten() {
     let mut worst_of_likeliest: f64 = 1.0;
     for (shape, per_day) in [(0.2, 16.0), (0.3, 1.0), (1.0, 0.05), (1.0, 0.3), (1.0, 10.0), (1.0, 100.0), (2.0, 0.1)] {
-        for (visits, range) in [(1, 0.8..0.995), (4, 0.865..0.96), (19, 0.865..0.94), (99, 0.865..0.94)] {
+        for (visits, range) in [(1, 0.8..0.995), (4, 0.865..0.975), (19, 0.865..0.94), (99, 0.865..0.94)] {
             let pages = laboratory::daily(79, laboratory::Law::Gamma(shape, per_day), visits, 1500).unwrap();
             let (prior, inside) = laboratory::learnt_coverage(&pages);
             let mean = prior.unwrap().mean().per_day() / per_day;
-            // Of a hundred changes a visit only the few pages that are slow tell, and are few.
-            let range = if per_day > 50.0 { 0.8..0.96 } else { range };
+            // Of a hundred changes a visit nearly all pages changed at every one, and are only said to be fast.
+            let range = if per_day > 50.0 { 0.865..1.01 } else { range };
             assert!(range.contains(&inside), "{shape} {per_day} {visits}: {inside}");
             assert!(visits == 1 || (0.3..3.0).contains(&mean), "{shape} {per_day} {visits}: {mean}");
             let seen: Vec<Sightings> = pages.iter().map(|(_, seen)| *seen).collect();
@@ -358,7 +359,32 @@ fn six_decades_are_covered() {
     for visits in [1, 4, 19, 99] {
         let pages = laboratory::daily(80, laboratory::Law::SixDecades, visits, 1500).unwrap();
         let (_, inside) = laboratory::learnt_coverage(&pages);
-        assert!((0.88..0.97).contains(&inside), "{visits}: {inside}");
+        assert!((0.88..0.98).contains(&inside), "{visits}: {inside}");
+    }
+}
+
+/// Slow pages, or a few quiet visits, among pages that changed at every visit: a gamma law for both has a tail that reaches anywhere, and must
+/// not be taken for what was seen.
+#[test]
+fn pages_that_always_changed_are_not_believed_to_change_without_bound() {
+    for (slow, fast, visits) in
+        [((500, 0.002), (500, 5.0), 19), ((0, 1.0), (1000, 9.0), 19), ((500, 0.01), (500, 3.0), 4)]
+    {
+        let mut rng = seeded(91);
+        let mut page = |rate: f64| {
+            let mut seen = Sightings::NONE;
+            (0..visits).for_each(|_| seen.observe(&poisson_visit(&mut rng, rate, 1.0).unwrap().0));
+            (rate, seen)
+        };
+        let slow: Vec<_> = (0..slow.0).map(|_| page(slow.1)).collect();
+        let fast: Vec<_> = (0..fast.0).map(|_| page(fast.1)).collect();
+        let seen: Vec<Sightings> = slow.iter().chain(&fast).map(|(_, seen)| *seen).collect();
+        let prior = Prior::learnt_from(&seen).unwrap();
+        let estimate = |seen: &Sightings| seen.estimate_open(seen.believed(prior));
+        let inside = laboratory::inside(&fast, |seen| estimate(seen).interval);
+        assert!(inside > 0.85, "{} {visits}: {inside}", fast[0].0);
+        let most = fast.iter().map(|(rate, seen)| estimate(seen).rate.per_day() / rate).fold(0.0, f64::max);
+        assert!(most < 4.0, "{} {visits}: {most} times", fast[0].0);
     }
 }
 

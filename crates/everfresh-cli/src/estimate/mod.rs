@@ -253,6 +253,15 @@ impl<M: Model> Learner<M> {
             }
             return text;
         };
+        if priors.unbounded.1 == 0 && !is_log {
+            text.push_str("\nno page was visited again: this is what is thought of pages of which nothing is known");
+        }
+        if priors.unbounded.0 > 0 && !priors.are_blind {
+            text.push_str(&format!(
+                "\n{} had changed at every visit: such rates are known from below only",
+                count(priors.unbounded.0 as u64, "page")
+            ));
+        }
         if priors.are_blind {
             text.push_str(
                 "\nno visit found a page unchanged: what pages have in common cannot be learnt, and each stands alone",

@@ -89,7 +89,11 @@ impl Model for GammaModel {
 
     fn estimate(&self, group: u32, page: &Page<Watched>) -> Result<Estimate> {
         let seen = self.sightings(page)?;
-        Ok(seen.estimate_open(self.priors.of_page(group, &seen)))
+        let mut estimate = seen.estimate_open(self.priors.of_page(group, &seen));
+        if seen == Sightings::NONE && self.priors.are_open() {
+            estimate.interval.high = None;
+        }
+        Ok(estimate)
     }
 
     fn posterior(&self, group: u32, page: &Page<Watched>) -> Result<Option<Posterior>> {

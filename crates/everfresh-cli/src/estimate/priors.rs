@@ -20,6 +20,8 @@ pub(super) struct Priors {
     /// Did every visit of every page find a change? Then how far rates reach is not known at all, and pages have to do with what they
     /// saw themselves.
     pub are_blind: bool,
+    /// Pages that had changed at every visit, and all that were visited again.
+    pub unbounded: (usize, usize),
 }
 
 /// So many pages tell what all are like, and so many what a group is like: more would hardly move it.
@@ -37,12 +39,18 @@ impl Priors {
             by_group: Vec::new(),
             pooling: None,
             are_blind: false,
+            unbounded: (0, 0),
         })
     }
 
     #[inline]
     pub(super) fn of(&self, group: u32) -> Prior {
         self.by_group.get(group as usize).copied().unwrap_or(self.all)
+    }
+
+    /// Did most pages change at every visit? Then nobody knows how far those reach that were visited once.
+    pub(super) fn are_open(&self) -> bool {
+        2 * self.unbounded.0 > self.unbounded.1
     }
 
     /// What is believed of a page that saw this.
@@ -82,7 +90,9 @@ impl Learner<GammaModel> {
             }
         }
         seen.retain(|(_, seen)| *seen != Sightings::NONE);
-        self.model.priors.are_blind = !seen.is_empty() && seen.iter().all(|(_, seen)| seen.is_unbounded());
+        let unbounded = seen.iter().filter(|(_, seen)| seen.is_unbounded()).count();
+        self.model.priors.unbounded = (unbounded, seen.len());
+        self.model.priors.are_blind = !seen.is_empty() && unbounded == seen.len();
         let some = seen.iter().step_by(seen.len().div_ceil(PAGES).max(1)).map(|(_, seen)| *seen);
         let some: Vec<Sightings> = some.collect();
         if self.model.priors.are_blind {

@@ -13,7 +13,8 @@ impl Prior {
     /// time that lies between a visit and one that found a change, at most 3 (a factor of 20), and what few changes leave open.
     ///
     /// The answer is the gamma law with the mean ln λ of a new page under all of them, `E(ψ(α) - ln β)`, and their geometric mean of mean
-    /// rates. With much data it is the likeliest prior.
+    /// rates. With much data it is the likeliest prior. Its mean is at most that factor above what the fastest page alone tells of itself: where
+    /// some pages change at every visit and others hardly ever, the tail that a gamma law needs for both would have the mean.
     ///
     /// Beyond some hundreds of changes between two visits nothing helps but to visit more often, or dates of last changes.
     ///
@@ -43,8 +44,14 @@ impl Prior {
             area = area.around(&nodes);
             nodes = area.nodes(&seen);
         }
-        new_page(&nodes)
+        let fastest = pages.iter().filter_map(Sightings::alone).map(|own| own.mean().per_second()).fold(0.0, f64::max);
+        new_page(&nodes).map(|prior| no_faster(prior, MOST_SPREAD.exp() * fastest))
     }
+}
+
+/// The same form with a mean rate per second of at most so much.
+fn no_faster(prior: Prior, fastest: f64) -> Prior {
+    if prior.mean().per_second() > fastest { Prior::raw(prior.alpha(), prior.alpha() / fastest) } else { prior }
 }
 
 /// What is thought of the mean rate before pages are asked one by one: ln of it, per second, and the deviation of that.

@@ -158,7 +158,8 @@ impl Sightings {
     /// prior of the page [alone](Self::alone).
     ///
     /// A gamma law has thin tails: without this a page that changes a hundred times as often as its like is taken for one of them,
-    /// however clear its visits are.
+    /// however clear its visits are. And where every visit found a change, other pages may tell that a page is slower than it seems, and hardly that
+    /// it is faster (twice at most): how far rates reach beyond what visits can tell apart is the form of the prior, which nobody saw.
     ///
     /// ```
     /// use everfresh::estimate::{Observation, Prior, Sightings};
@@ -178,7 +179,8 @@ impl Sightings {
     pub fn believed(&self, learnt: Prior) -> Prior {
         let gain = |own: &Prior| self.log_probability(own) - self.log_probability(&learnt);
         let is_stranger = |own: &Prior| is_far(own.mean().per_second(), &learnt) && gain(own) > OWN_ODDS.ln();
-        self.alone().filter(is_stranger).unwrap_or(learnt)
+        let is_slower = |own: &Prior| self.is_unbounded() && OWN_FACTOR * self.grid(own).mean < self.grid(&learnt).mean;
+        self.alone().filter(|own| is_slower(own) || is_stranger(own)).unwrap_or(learnt)
     }
 
     /// A weak prior around the page's own rate, of shape ½: for pages whose like is not known. None where nothing was seen.
@@ -284,6 +286,9 @@ pub(super) struct Totals {
 /// The shape of the weak prior of a page that contradicts its like, and how much likelier that must be.
 const OWN_SHAPE: f64 = 0.5;
 const OWN_ODDS: f64 = 1000.0;
+
+/// Other pages may raise the rate of one that changed at every visit by so much.
+const OWN_FACTOR: f64 = 2.0;
 
 /// Up to three times and how many bare changes came within each.
 struct Within {

@@ -288,6 +288,30 @@ fn man_pages_and_completions_know_every_command() {
 }
 
 /// CGM03 Table VII, overall column, from five rows that stand for a million pages and from a million rows: the same digits.
+/// Pages that are alike for sixty days and then change 25 times as often: what all of them were like must not hold each of them back.
+#[test]
+fn habits_that_all_pages_break_are_followed() {
+    let (mut random, mut rows) = (1_u64, String::from("page,time,changed\n"));
+    for page in 0..60 {
+        for day in 0..100 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let rate: f64 = if day < 60 { 0.02 } else { 0.5 };
+            let has_changed = (random >> 33) as f64 / f64::from(1_u32 << 31) < -(-rate).exp_m1();
+            rows.push_str(&format!("{page},{},{}\n", 1_700_000_000 + 86_400 * day, u8::from(has_changed)));
+        }
+    }
+    let told = pipe(&["estimate", "--estimator", "drifting", "--half-life", "20days", "-"], &rows).stdout;
+    let rates: Vec<f64> = String::from_utf8(told)
+        .unwrap()
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(1).unwrap().parse().unwrap())
+        .collect();
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    // Of what was seen, 22 of 28 days that still count are new: (22 × 0.5 + 6 × 0.02 + 2) / (28 + 2 / 0.21) = 0.35.
+    assert!(rates.len() == 60 && (0.28..0.42).contains(&mean), "{mean}");
+}
+
 #[test]
 fn table_vii_comes_out_of_counts_and_of_a_million_rows() {
     let directory = tempfile::tempdir().unwrap();

@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use everfresh::estimate::{Drifting, Estimate, Estimator, Habits, Observation, PageState, Posterior, Seen, Sightings};
+use everfresh::estimate::{
+    Drifting, Estimate, Estimator, Habits, Observation, PageState, Posterior, Prior, Seen, Sightings,
+};
 use everfresh::{Period, Result, Unit};
 
 use super::priors::Priors;
@@ -121,15 +123,27 @@ pub(super) struct DriftingModel {
     pub told: Told,
 }
 
+/// What other pages tell of one that may change its habits counts as so many changes at most.
+const MOST_TOLD: f64 = 2.0;
+
+impl DriftingModel {
+    /// What is believed of a page at first: how pages were in all, and hardly how they are now.
+    fn prior(&self, group: u32) -> Prior {
+        let learnt = self.priors.of(group);
+        let weak = || Prior::new(MOST_TOLD, learnt.mean()).unwrap_or(learnt);
+        if learnt.alpha() > MOST_TOLD { weak() } else { learnt }
+    }
+}
+
 impl Model for DriftingModel {
     type State = PageState;
 
     fn observe(&self, group: u32, state: &mut PageState, observation: &Observation) {
-        state.observe(&self.priors.of(group), &self.habits, observation);
+        state.observe(&self.prior(group), &self.habits, observation);
     }
 
     fn estimate(&self, group: u32, page: &Page<PageState>) -> Result<Estimate> {
-        let mut estimate = page.state.posterior(self.priors.of(group), &self.habits).estimate();
+        let mut estimate = page.state.posterior(self.prior(group), &self.habits).estimate();
         if self.told.is_bare() && page.visits > 1 && page.changes == page.visits - 1 {
             // Every visit found a change: none of them sets an upper end.
             estimate.interval.high = None;
@@ -138,11 +152,11 @@ impl Model for DriftingModel {
     }
 
     fn posterior(&self, group: u32, page: &Page<PageState>) -> Result<Option<Posterior>> {
-        Ok(Some(page.state.posterior(self.priors.of(group), &self.habits)))
+        Ok(Some(page.state.posterior(self.prior(group), &self.habits)))
     }
 
     fn foresee(&self, group: u32, before: &[Observation], elapsed: Period) -> f64 {
-        foreseen(Drifting::new(self.priors.of(group), self.habits), before, elapsed)
+        foreseen(Drifting::new(self.prior(group), self.habits), before, elapsed)
     }
 
     fn priors(&self) -> Option<&Priors> {

@@ -295,3 +295,10 @@ async fn out_of_reach_or_busy_what_was_known_counts() {
         assert!(allowed(&web, &server, SignedDuration::from_hours(50)).await, "{status}");
     }
 }
+
+#[tokio::test]
+async fn a_host_whose_rules_cannot_be_read_rests_until_they_are_asked_for_again() {
+    let server = Server::answering(|_| response("503 Busy", &[], b"")).await;
+    let visit = look(&obeying(), &server.url("/page")).await;
+    assert_eq!(visit.manners[0].blocked_until, Some(date() + SignedDuration::from_secs(60)));
+}

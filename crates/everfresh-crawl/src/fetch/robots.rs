@@ -210,6 +210,10 @@ async fn read(transport: &Transport, url: &Url, host: String, date: Timestamp, k
     let found = ask(transport, url, date, validators, &mut manners).await;
     let mut robots = concluded(found, known, date, transport.settings.agent.token());
     manners.crawl_delay = robots.crawl_delay().map(|delay| delay.min(limits.crawl_delay));
+    if robots.unreachable().is_some() {
+        // Until it is asked again every page would fail: better the host rests.
+        manners.blocked_until = manners.blocked_until.max(Some(robots.read_again));
+    }
     robots.manners = manners;
     robots
 }

@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let known = Known::of(&read(&pages[0], &Rules::default()));
         Ok(pages.iter().map(|page| usize::from(known.is_of(page, &Rules::default()))).sum())
     })?;
-    for level in [1, 3, 6] {
+    for level in [1, 2, 6] {
         let folder = tempfile::tempdir()?;
         let mut archive = Archive::open(folder.path(), Settings { level, ..Settings::default() })?;
         let mut second = 0;

@@ -30,9 +30,9 @@ pub struct Durable {
     /// What was leased when the first events began that are not in the visit log.
     leased: Leased,
     keeping: Option<JoinHandle<Result<Leased>>>,
-    /// Let go of last.
+    /// Let go of when all else is.
     _holder: Holder,
-    /// The copy that is looked at, if it is one.
+    /// The copy that is looked at, if it is one: removed last.
     look: Option<TempDir>,
 }
 
@@ -343,15 +343,7 @@ impl Store for Durable {
 
     fn replay(&mut self, take: &mut dyn FnMut(&Event) -> Result<()>) -> Result<()> {
         self.settle()?;
-        let (engine, _) = self.engine()?;
-        let kept = engine.kept()?;
-        for generation in engine.generations().into_iter().filter(|generation| *generation >= kept) {
-            for entry in engine.events(generation)?.iter() {
-                let value = entry.value().map_err(|error| failed("events")(&error))?;
-                record::events(&value)?.iter().try_for_each(&mut *take)?;
-            }
-        }
-        Ok(())
+        self.engine()?.0.replay(take)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The engine's keyspaces, by name.
 
 use crate::failed;
-use everfresh_sched::{Error, Result, State};
+use everfresh_sched::{Error, Event, Result, State, record};
 use fjall::compaction::Leveled;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use std::panic::catch_unwind;
@@ -76,8 +76,15 @@ impl Engine {
     }
 
     /// The generation whose state counts.
+    ///
+    /// What it replaced goes only after that word is on the disk: if the word still names what is gone, the log lost its end.
     pub(crate) fn kept(&self) -> Result<u64> {
-        self.meta_number(KEPT)
+        let kept = self.meta_number(KEPT)?;
+        let is_there = match kept {
+            0 => self.generations().first().is_none_or(|first| *first == 0),
+            _ => self.numbered("state-").any(|(_, number)| number == kept),
+        };
+        if is_there { Ok(kept) } else { Err(damaged("the engine, which has lost the state that counts,")) }
     }
 
     fn meta_number(&self, key: &str) -> Result<u64> {
@@ -102,7 +109,7 @@ impl Engine {
         }
         let records = self.state(kept)?;
         let state = State::read(records.iter().map(|entry| entry.value().map_err(|error| failed("state")(&error))))?;
-        state.map(Some).ok_or_else(|| Error::Store("the kept state is not there".to_owned()))
+        state.map(Some).ok_or_else(|| damaged("the state that counts"))
     }
 
     /// How many events there were when it was kept.
@@ -111,12 +118,32 @@ impl Engine {
     }
 
     /// Deletes events before a generation, and states of others: leftovers of what was interrupted included.
+    ///
+    /// A state goes before the events that follow it, and these go in order: what is left shows that something is missing.
     pub(crate) fn forget_others(&self, kept: u64) -> Result<()> {
-        let events = self.numbered("events-").filter(|(_, number)| *number < kept);
         let states = self.numbered("state-").filter(|(_, number)| *number != kept);
-        for (name, _) in events.chain(states).collect::<Vec<_>>() {
+        let mut events: Vec<_> = self.numbered("events-").filter(|(_, number)| *number < kept).collect();
+        events.sort_unstable_by_key(|(_, number)| *number);
+        for (name, _) in states.chain(events).collect::<Vec<_>>() {
             let old = keyspace(&self.db, &name)?;
             self.db.delete_keyspace(old).map_err(|error| failed(&name)(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Reads all events from the state that counts on, each of which must follow the one before.
+    pub(crate) fn replay(&self, take: &mut dyn FnMut(&Event) -> Result<()>) -> Result<()> {
+        let (kept, mut next) = (self.kept()?, self.counted()?);
+        for generation in self.generations().into_iter().filter(|generation| *generation >= kept) {
+            for entry in self.events(generation)?.iter() {
+                let (key, value) = entry.into_inner().map_err(|error| failed("events")(&error))?;
+                if key.as_ref() != next.to_be_bytes() {
+                    return Err(damaged("the engine, which has lost events,"));
+                }
+                let events = record::events(&value)?;
+                next += events.len() as u64;
+                events.iter().try_for_each(&mut *take)?;
+            }
         }
         Ok(())
     }

@@ -15,8 +15,8 @@ mod common;
 mod small_disk;
 
 use common::{settings, step};
-use everfresh_sched::{HostId, Memory, PageId, PageTerms, Scheduler, State, Store};
-use everfresh_store::Durable;
+use everfresh_sched::{HostId, Memory, PageId, PageTerms, Result, Scheduler, State, Store};
+use everfresh_store::{Durable, rebuild};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use small_disk::{SMALL_DISK, fill, on_a_small_disk};
@@ -32,8 +32,12 @@ const YOUNG: u64 = 50;
 /// A worker keeps its state every so many steps.
 const KEEP: u64 = 40;
 
+fn open(dir: &Path) -> Result<Scheduler<Durable>> {
+    Scheduler::open(settings(), Durable::open(dir, "a test")?, 0.0)
+}
+
 fn scheduler(dir: &Path) -> Scheduler<Durable> {
-    Scheduler::open(settings(), Durable::open(dir, "a test").unwrap(), 0.0).unwrap()
+    open(dir).unwrap()
 }
 
 /// Works without end, and tells after each step how many events are acknowledged.
@@ -126,7 +130,8 @@ fn killed_at_any_time_nothing_is_lost() {
         drop(before);
         let told = work_and_kill(dir.path(), from, Duration::from_millis(rng.random_range(20..300)));
         if round % 5 == 0 {
-            torn += u64::from(tear(dir.path(), &mut expected, &mut rng));
+            tear_anyhow(dir.path(), &mut expected, &mut rng);
+            torn += 1;
         }
         let after = scheduler(dir.path());
         let events = after.store().events();
@@ -138,29 +143,71 @@ fn killed_at_any_time_nothing_is_lost() {
     assert!(acknowledged > rounds / 2, "{acknowledged} of {rounds} came to work");
 }
 
-/// Tears the end off the engine's log in a copy: what is left must be a beginning of what happened. With rubbish at its end it may
-/// be refused, in words.
-fn tear(dir: &Path, expected: &mut Expected, rng: &mut Xoshiro256PlusPlus) -> bool {
+/// A log may lose its end at any byte, also of what was on the disk: it is read up to there, or refused and rebuilt.
+#[test]
+fn a_log_that_is_cut_anywhere_is_read_or_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut worker = scheduler(dir.path());
+    let mut expected = Expected::of(&worker, 0);
+    for number in 0..2 * KEEP + 10 {
+        step(&mut worker, number).unwrap();
+        if number % KEEP == KEEP - 1 {
+            worker.compact().unwrap();
+        }
+    }
+    drop(worker);
+    let length = written(&std::fs::read(journal(dir.path())).unwrap());
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(20_261_117);
+    let (mut left, mut refused) = (length, 0);
+    while let Some(less) = left.checked_sub(rng.random_range(1..=length / 50)) {
+        left = less;
+        refused += u32::from(tear(dir.path(), &mut expected, |log| log.truncate(left)).is_some());
+    }
+    assert!(refused > 0, "no cut took the word which state counts");
+}
+
+/// Tears the end off the engine's log in a copy, and puts zeros or rubbish there.
+fn tear_anyhow(dir: &Path, expected: &mut Expected, rng: &mut Xoshiro256PlusPlus) {
+    let is_rubbish = rng.random();
+    let refused = tear(dir, expected, |log| {
+        let written = written(log);
+        log.truncate(written - rng.random_range(0..200.min(written + 1)));
+        log.extend((0..rng.random_range(0..100)).map(|_| if is_rubbish { rng.random::<u8>() } else { 0 }));
+    });
+    assert!(refused.is_none_or(|said| is_rubbish || said.contains("has lost")));
+}
+
+/// Spoils the engine's log in a copy: what is left must be a beginning of what happened, and if it is refused, what is rebuilt.
+/// Gives the words of the refusal.
+fn tear(dir: &Path, expected: &mut Expected, spoil: impl FnOnce(&mut Vec<u8>)) -> Option<String> {
     let copy = tempfile::tempdir().unwrap();
     copy_all(dir, copy.path());
-    let engine = std::fs::read_dir(copy.path().join("engine")).unwrap().map(|entry| entry.unwrap().path());
-    let mut journals: Vec<PathBuf> = engine.filter(|path| path.extension().is_some_and(|end| end == "jnl")).collect();
-    journals.sort();
-    let Some(last) = journals.last() else { return false };
-    let bytes = std::fs::read(last).unwrap();
-    let mut left = bytes[..bytes.len() - rng.random_range(0..200.min(bytes.len() + 1))].to_vec();
-    let is_rubbish = rng.random();
-    left.extend((0..rng.random_range(0..100)).map(|_| if is_rubbish { rng.random::<u8>() } else { 0 }));
-    std::fs::write(last, left).unwrap();
-    match Durable::open(copy.path(), "a test") {
-        Ok(store) => {
-            let found = Scheduler::open(settings(), store, 0.0).unwrap();
-            let events = found.store().events();
-            assert!(events < expected.first || *found.state() == expected.after(events), "{events} events, torn");
+    let log = journal(copy.path());
+    let mut bytes = std::fs::read(&log).unwrap();
+    spoil(&mut bytes);
+    std::fs::write(log, bytes).unwrap();
+    let (found, refused) = match open(copy.path()) {
+        Ok(found) => (found, None),
+        Err(error) => {
+            assert!(error.to_string().contains("everfresh rebuild"), "{error}");
+            rebuild(copy.path(), "a test", &mut |_| {}).unwrap();
+            (open(copy.path()).unwrap(), Some(error.to_string()))
         }
-        Err(error) => assert!(is_rubbish && error.to_string().contains("everfresh rebuild"), "{error}"),
-    }
-    true
+    };
+    let events = found.store().events();
+    assert!(events < expected.first || *found.state() == expected.after(events), "{events} events, torn; {refused:?}");
+    refused
+}
+
+/// The log that the engine writes to.
+fn journal(dir: &Path) -> PathBuf {
+    let engine = std::fs::read_dir(dir.join("engine")).unwrap().map(|entry| entry.unwrap().path());
+    engine.filter(|path| path.extension().is_some_and(|end| end == "jnl")).max().unwrap()
+}
+
+/// So much of a log is written; the engine makes it longer beforehand.
+fn written(log: &[u8]) -> usize {
+    log.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
 }
 
 fn copy_all(from: &Path, to: &Path) {

@@ -344,7 +344,7 @@ impl OfOneSecond {
 
 impl<S> Page<S> {
     /// The changes whose dates say nothing, where changes are dated: how many, and the seconds from the visits before.
-    #[allow(clippy::cast_possible_truncation)] // Four bytes each.
+    #[expect(clippy::cast_possible_truncation, reason = "four bytes each")]
     pub(super) const fn undated(&self) -> (u32, u32) {
         (self.seen as u32, (self.seen >> 32) as u32)
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use everfresh_crawl::content::Rules;
 use everfresh_crawl::fetch::{Address, Sources};
+use everfresh_crawl::warc::Archive;
 use everfresh_sched::{HostId, LeaseId, Outcome, PageId};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -46,7 +47,9 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     if sample.is_empty() {
         bail!("cannot audit before anything was copied: `everfresh run` copies");
     }
-    let tasks = tasks(&mut desk, &sample, &rules)?;
+    // Without copies, or their index, there is only what was noted.
+    let archive = Archive::read_only(&setup.data.join("copies")).ok();
+    let tasks = tasks(&mut desk, archive.as_ref(), &sample, &rules)?;
     setup.complaint(&args.source).iter().for_each(|text| output::say(text));
     let sources = Sources::new(setup.fetching(&args.source)?)?;
     let gaps = gaps(&desk, &tasks);
@@ -56,7 +59,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     drop(line);
     let audit = count(&outcomes, estimated, seed);
     if audit.fresh + audit.stale == 0 {
-        bail!("cannot measure: none of the {} pages could be seen", output::number(audit.failed as f64));
+        bail!("cannot measure: none of the {} pages could be seen and compared", output::number(audit.failed as f64));
     }
     print(&audit, args.json)
 }
@@ -80,14 +83,13 @@ fn draw(desk: &Desk, size: usize, seed: u64) -> Vec<PageId> {
 /// The pages by host.
 type Tasks = BTreeMap<HostId, Vec<Task>>;
 
-fn tasks(desk: &mut Desk, sample: &[PageId], rules: &super::RulesOf) -> Result<Tasks> {
+fn tasks(desk: &mut Desk, archive: Option<&Archive>, sample: &[PageId], rules: &super::RulesOf) -> Result<Tasks> {
     let mut tasks = Tasks::new();
     for page in sample {
         let host = desk.scheduler.state().terms(*page)?.host();
-        let store = desk.scheduler.store_mut();
-        let text = store.address(*page).map_err(failure)?.unwrap_or_default();
-        let note = store.noted(*page).map_err(failure)?.map_or_else(Note::default, |note| Note::decode(&note));
+        let text = desk.scheduler.store_mut().address(*page).map_err(failure)?.unwrap_or_default();
         let rules = rules.get(page).cloned().unwrap_or_else(|| Arc::new(Rules::default()));
+        let note = Note::of(&mut desk.scheduler, archive, *page, &text, &rules)?;
         // Nothing is given out: the lease has no number.
         let task = Task {
             lease: LeaseId(u64::MAX),
@@ -120,8 +122,12 @@ async fn look(
         let (sources, send, gap) = (sources.clone(), send.clone(), gaps.get(&host).copied().unwrap_or_default());
         tokio::spawn(async move {
             for task in tasks {
-                let found = visit(&sources, task, Clock::Real).await;
-                if send.send(found.outcome).is_err() {
+                // What is not known cannot be compared: a state that was rebuilt, of a page that must not be kept.
+                let outcome = match task.note.known {
+                    Some(_) => visit(&sources, task, Clock::Real).await.outcome,
+                    None => Outcome::Failed { retryable: true },
+                };
+                if send.send(outcome).is_err() {
                     return;
                 }
                 tokio::time::sleep(gap).await;
@@ -179,7 +185,7 @@ fn print(audit: &Audit, json: bool) -> Result<()> {
         percent(audit.estimated_freshness),
     );
     text.push_str(&format!(
-        "{} copies were fresh, {} were not, {} could not be seen; seed {}\n",
+        "{} copies were fresh, {} were not, {} could not be seen or compared; seed {}\n",
         audit.fresh, audit.stale, audit.failed, audit.seed
     ));
     let is_within = (audit.low..=audit.high).contains(&audit.estimated_freshness);

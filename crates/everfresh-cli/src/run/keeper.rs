@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use everfresh::{Period, Unit};
-use everfresh_crawl::content::{Hint, HintFrom, Known, Rules};
+use everfresh_crawl::content::{Hint, HintFrom, Rules};
 use everfresh_crawl::fetch::{Address, Manners, Sources};
 use everfresh_crawl::warc::{self, Archive};
 use everfresh_sched::{
@@ -299,7 +299,7 @@ impl Keeper {
         for lease in leases {
             let text = self.scheduler.store_mut().address(lease.page).map_err(failure)?.unwrap_or_default();
             let rules = Arc::clone(self.rules.get(&lease.page).unwrap_or(&self.plain));
-            let note = self.noted(lease.page, &text, &rules)?;
+            let note = Note::of(&mut self.scheduler, self.archive.as_ref(), lease.page, &text, &rules)?;
             // Commands come into a store from the configuration only.
             let Ok(address) = Address::configured(&text) else {
                 let refused = [(lease.id, Outcome::Failed { retryable: false })];
@@ -316,18 +316,6 @@ impl Keeper {
             });
         }
         Ok(given)
-    }
-
-    /// What is remembered of a page. After the state was rebuilt from the visit log that is what the copy says.
-    fn noted(&mut self, page: PageId, address: &str, rules: &Rules) -> Result<Note> {
-        let noted = self.scheduler.store_mut().noted(page).map_err(failure)?;
-        let mut note = noted.map_or_else(Note::default, |note| Note::decode(&note));
-        if let (None, Some(_), Some(archive)) = (&note.known, self.scheduler.state().seen_s(page), &self.archive) {
-            // A copy that cannot be read is none.
-            let copy = archive.current(address).ok().flatten().and_then(|copy| archive.content(&copy, rules).ok());
-            note.known = copy.map(|content| Known::of(&content));
-        }
-        Ok(note)
     }
 
     /// Keeps what came back; if that fails it is still there to be kept.
@@ -356,8 +344,8 @@ impl Keeper {
             let is_kept = self.keep_copy(found)?;
             if let Some(note) = &found.note {
                 // What there is no copy of must come whole the next time.
-                let validators = note.validators.clone().filter(|_| is_kept);
-                self.scheduler.store_mut().note(found.page, Note { validators, ..note.clone() }.encode());
+                let note = if is_kept { note.encode() } else { Note { validators: None, ..note.clone() }.encode() };
+                self.scheduler.store_mut().note(found.page, note);
             }
         }
         if let Some(archive) = &mut self.archive {

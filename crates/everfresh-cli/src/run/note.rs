@@ -1,8 +1,14 @@
 //! What a run remembers of a page between visits: how to ask whether it changed, and how to tell.
 
-use everfresh_crawl::content::Known;
+use anyhow::Result;
+use everfresh_crawl::content::{Known, Rules};
 use everfresh_crawl::fetch::Validators;
+use everfresh_crawl::warc::Archive;
+use everfresh_sched::{PageId, Scheduler};
+use everfresh_store::Durable;
 use serde::{Deserialize, Serialize};
+
+use crate::desk::failure;
 
 /// What is kept beside the schedule of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +37,24 @@ struct Stored {
 }
 
 impl Note {
+    /// What is remembered of a page. After the state was rebuilt from the visit log that is what the copy says.
+    pub(crate) fn of(
+        scheduler: &mut Scheduler<Durable>,
+        archive: Option<&Archive>,
+        page: PageId,
+        address: &str,
+        rules: &Rules,
+    ) -> Result<Note> {
+        let noted = scheduler.store_mut().noted(page).map_err(failure)?;
+        let mut note = noted.map_or_else(Note::default, |note| Note::decode(&note));
+        if let (None, Some(_), Some(archive)) = (&note.known, scheduler.state().seen_s(page), archive) {
+            // A copy that cannot be read is none.
+            let copy = archive.current(address).ok().flatten().and_then(|copy| archive.content(&copy, rules).ok());
+            note.known = copy.map(|content| Known::of(&content));
+        }
+        Ok(note)
+    }
+
     /// As bytes, to be stored.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let validators = self.validators.clone().map(|one| (one.address, one.etag, one.last_modified));
@@ -61,7 +85,7 @@ impl Note {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use everfresh_crawl::content::{Content, Rules};
+    use everfresh_crawl::content::Content;
 
     #[test]
     fn notes_come_back_and_damaged_ones_are_forgotten() {

@@ -76,14 +76,10 @@ impl Transport {
         let (request, mut sent) = self.request(wish)?;
         let first_byte = self.settings.limits.first_byte;
         let until = wish.deadline.min(Instant::now() + first_byte);
-        let again = request.clone();
-        let asking = async {
-            match self.client.request(request).await {
-                Err(error) if fault::is_hung_up(&error) => self.client.request(again).await,
-                other => other,
-            }
-        };
-        let response = timeout_at(until, asking).await;
+        let mut response = timeout_at(until, self.client.request(request)).await;
+        if matches!(&response, Ok(Err(error)) if !error.is_connect() && fault::is_hung_up(error)) {
+            response = timeout_at(until, self.client.request(self.request(wish)?.0)).await;
+        }
         let response = response
             .map_err(|_| Failure::new(Reason::Timeout, format!("no whole head of a response within {first_byte:?}")))?
             .map_err(|error| fault::failure(&error, error.is_connect()))?;

@@ -94,7 +94,9 @@ pub(super) fn member(fields: &[(&str, String)], block: &[u8], level: u32) -> Res
     let mut record = Vec::with_capacity(length + 1024);
     record.extend_from_slice(b"WARC/1.1\r\n");
     for (name, value) in fields {
-        record.extend([name, ": ", value, "\r\n"].iter().flat_map(|text| text.bytes()));
+        for text in [name, ": ", value, "\r\n"] {
+            record.extend_from_slice(text.as_bytes());
+        }
     }
     let digest = payload_digest(block);
     record.extend_from_slice(format!("WARC-Block-Digest: {digest}\r\nContent-Length: {length}\r\n\r\n").as_bytes());

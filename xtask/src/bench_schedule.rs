@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use everfresh::Unit;
@@ -23,6 +23,8 @@ pub const OPTIONS: Options = Options { pages: 10_000_000, rival_pages: 0, runs: 
 const GROUP: usize = 1000;
 /// And so many new pages.
 const ADDED: usize = 10_000;
+/// A plan is made in slices of so many pages.
+const SLICE: u32 = 1 << 16;
 /// A page's record in the engine alone: what we keep of a page.
 const RECORD: usize = 64;
 /// Visits that are measured, at most.
@@ -119,6 +121,7 @@ fn visit(dir: &Path, pages: usize, puts: f64, text: &mut String) -> Result<()> {
     let start = Instant::now();
     scheduler.replan(now_s)?;
     let _ = writeln!(text, "replan after the visits    {:>12.2} s", start.elapsed().as_secs_f64());
+    plan_while_serving(&mut scheduler, now_s, per_s, text)?;
     let start = Instant::now();
     scheduler.compact()?;
     let _ = writeln!(text, "keep, until work goes on   {:>12.2} s", start.elapsed().as_secs_f64());
@@ -134,6 +137,34 @@ fn visit(dir: &Path, pages: usize, puts: f64, text: &mut String) -> Result<()> {
         "visit log                  {:>12.1} bytes an event",
         log as f64 / scheduler.store().events() as f64
     );
+    Ok(())
+}
+
+/// Makes a plan in slices, with a group of visits after each.
+fn plan_while_serving(scheduler: &mut Scheduler<Durable>, mut now_s: f64, per_s: f64, text: &mut String) -> Result<()> {
+    let (begun, mut slices, mut groups, mut visits, mut done) = (Instant::now(), Vec::new(), Vec::new(), Vec::new(), 0);
+    let mut is_made = false;
+    while !is_made {
+        let start = Instant::now();
+        is_made = scheduler.plan_on(now_s, SLICE)?;
+        slices.push(start.elapsed());
+        now_s += GROUP as f64 / per_s;
+        let start = Instant::now();
+        let (_, leases) = scheduler.exchange(now_s, &visits, GROUP)?;
+        groups.push(start.elapsed());
+        visits = leases.iter().map(|lease| (lease.id, outcome(lease.id.0))).collect();
+        done += visits.len();
+    }
+    scheduler.complete_all(now_s, &visits)?;
+    let (took, planning) = (begun.elapsed().as_secs_f64(), slices.iter().sum::<Duration>().as_secs_f64());
+    let longest = |times: &[Duration]| 1e3 * times.iter().max().map_or(0.0, Duration::as_secs_f64);
+    let (count, slice, group) = (slices.len(), longest(&slices), longest(&groups));
+    let _ = writeln!(
+        text,
+        "replan while serving       {planning:>12.2} s    of {took:.2} s, in {count} slices, the longest {slice:.0} ms"
+    );
+    let pairs = done as f64 / took;
+    let _ = writeln!(text, "  lease and complete       {pairs:>12.0} /s   meanwhile, the longest group {group:.0} ms");
     Ok(())
 }
 

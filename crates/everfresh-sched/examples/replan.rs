@@ -66,11 +66,23 @@ fn main() -> Result<(), Error> {
     }
     println!("{visits} visits in {:.2?}", begun.elapsed());
     for round in 0..number(4, 3.0) as u32 {
-        let (begun, used) = (Instant::now(), processor_s());
-        scheduler.replan(now_s + f64::from(round))?;
+        let (begun, used, now_s) = (Instant::now(), processor_s(), now_s + f64::from(round));
+        scheduler.replan(now_s)?;
         let (took, used) = (begun.elapsed(), processor_s() - used);
         let price = scheduler.explain(now_s, PageId(0))?.price;
         println!("plan {round}: {took:.3?}, {used:.2} s of processors, price {price:.6}");
+        let (begun, mut slices) = (Instant::now(), Vec::new());
+        loop {
+            let begun = Instant::now();
+            let is_made = scheduler.plan_on(now_s, 65_536)?;
+            slices.push(begun.elapsed());
+            if is_made {
+                break;
+            }
+        }
+        let took = begun.elapsed();
+        let longest = slices.iter().enumerate().max_by_key(|(_, took)| **took);
+        println!("in {} slices: {took:.3?}, the longest {longest:.3?}", slices.len());
     }
     println!("{:.1} bytes a page", scheduler.resident_bytes() as f64 / pages);
     Ok(())

@@ -3,9 +3,12 @@
 //! A page that waits for its time stands in the calendar, one that is due with its host, never in both. Entries are not taken
 //! out when a page changes its mind; they count only while the page is due just then, and are dropped when met. All this is
 //! derived from pages and hosts, and what is chosen does not depend on when it was derived.
+//!
+//! A plan begins an epoch. While it sets when pages are due, slice by slice, those that it has come to count only as they are entered
+//! in its epoch, the others as in the one before.
 
 use crate::calendar::Calendar;
-use crate::host::{DueHeap, Gate, Gates, Host, LaneId};
+use crate::host::{Gate, Gates, Host, LaneId, Rises};
 use crate::page::{Page, Pages, Trouble};
 use crate::rank::Rank;
 use crate::state::State;
@@ -18,11 +21,14 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Queues {
     calendar: Calendar,
     /// When pages that wait with their hosts rise to the next level.
-    rises: DueHeap,
+    rises: Rises,
     /// Hosts that may be visited, lane by lane, by the rank of their first page there.
     open: BTreeMap<LaneId, BTreeSet<(Rank, HostId)>>,
     /// Hosts that may be visited later, by the bits of the time, which order as the time does.
     closed: BTreeSet<(u64, HostId)>,
+    epoch: u16,
+    /// The slots below were entered in this epoch, if others are still to come.
+    entered: Option<u32>,
 }
 
 /// So many pages that are not yet due are looked at for one that may be visited early.
@@ -52,9 +58,7 @@ impl Queues {
             if let Some(rank) = lane.open.take() {
                 self.open.entry(lane.id).or_default().remove(&(rank, id));
             }
-            let is_here = |slot: u32| pages.get(slot).host == id.0 && gates.lane(pages.get(slot).group) == lane.id;
-            let counts = |rank: Rank, slot: u32| counts(pages, rank.due, slot) && is_here(slot);
-            while lane.waiting.peek().is_some_and(|Reverse((rank, slot))| !counts(*rank, *slot)) {
+            while lane.waiting.peek().is_some_and(|Reverse(entry)| !self.waits(*entry, (id, lane.id), (pages, gates))) {
                 lane.waiting.pop();
             }
             match lane.waiting.peek() {
@@ -71,7 +75,47 @@ impl Queues {
 
     /// Starts anew with who is due when.
     pub(crate) fn reset(&mut self, entries: Vec<(Tick, u32)>) {
-        *self = Queues { calendar: Calendar::of(entries), ..Queues::default() };
+        *self = Queues { calendar: Calendar::of(entries), epoch: self.epoch, ..Queues::default() };
+    }
+
+    pub(crate) const fn epoch(&self) -> u16 {
+        self.epoch
+    }
+
+    /// Does an entry of an epoch count for a page?
+    fn is_current(&self, epoch: u16, slot: u32) -> bool {
+        let is_to_come = self.entered.is_some_and(|entered| slot >= entered);
+        epoch == self.epoch || is_to_come && epoch == self.epoch.wrapping_sub(1)
+    }
+
+    /// Does a page still wait with a host, in a lane?
+    fn waits(
+        &self,
+        (rank, slot): (Rank, u32),
+        (host, lane): (HostId, LaneId),
+        (pages, gates): (&Pages, &Gates),
+    ) -> bool {
+        let page = pages.get(slot);
+        let is_here = page.host == host.0 && gates.lane(page.group) == lane;
+        is_here && counts(pages, rank.due, slot) && self.is_current(rank.epoch, slot)
+    }
+
+    /// Begins an epoch: all pages come in again.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.calendar.begin_replacing();
+        (self.epoch, self.entered) = (self.epoch.wrapping_add(1), Some(0));
+    }
+
+    /// Takes in when pages up to a slot are due.
+    pub(crate) fn enter(&mut self, to: usize, entries: Vec<(Tick, u32)>) {
+        self.calendar.push_run(entries);
+        self.entered = Some(u32::try_from(to).unwrap_or(u32::MAX));
+    }
+
+    /// All pages have come in.
+    pub(crate) fn end_entering(&mut self) {
+        self.calendar.end_replacing();
+        self.entered = None;
     }
 
     /// Makes room for so many more pages.
@@ -116,11 +160,11 @@ impl State {
                 self.let_wait(slot, due);
             }
         }
-        while let Some(&Reverse((rise, slot))) = self.queues.rises.peek()
+        while let Some(&Reverse((rise, slot, epoch))) = self.queues.rises.peek()
             && rise <= tick
         {
             self.queues.rises.pop();
-            if self.rises_at(slot, rise) {
+            if self.queues.is_current(epoch, slot) && self.rises_at(slot, rise) {
                 self.let_wait(slot, rise);
             }
         }
@@ -129,15 +173,23 @@ impl State {
         {
             self.settle(host.0);
         }
-        // An hour may have ended since a host was found open.
+        // An hour may have ended since a host was found open, or a plan have set who waits with it.
         while let Some(host) = self.first_over(now) {
             self.settle(host.0);
         }
     }
 
-    /// A host that is first somewhere and may no longer be visited.
+    /// A host that is first somewhere and may no longer be visited, or not for the page that made it first.
     fn first_over(&self, now: f64) -> Option<HostId> {
-        self.queues.firsts().map(|(_, (_, host))| host).find(|host| !self.is_open(host.0, now))
+        let is_over = |(lane, (_, host)): &(LaneId, (Rank, HostId))| {
+            !self.is_open(host.0, now) || !self.is_first_waiting(*host, *lane)
+        };
+        self.queues.firsts().find(is_over).map(|(_, (_, host))| host)
+    }
+
+    fn is_first_waiting(&self, host: HostId, lane: LaneId) -> bool {
+        let first = self.hosts.get(&host.0).and_then(|host| host.first(lane));
+        first.is_some_and(|first| self.queues.waits(first, (host, lane), (&self.pages, &self.gates)))
     }
 
     /// Lets a page that is due wait with its host, on the level that it has at a time. What it leaves on a lower level is dropped
@@ -148,10 +200,13 @@ impl State {
         self.hosts.entry(host).or_default().lane(lane).waiting.push(Reverse((rank, slot)));
         if rises < Tick::LAST {
             if self.queues.rises.len() > 2 * self.pages.len() + 1024 {
-                let pages = &self.pages;
-                self.queues.rises.retain(|Reverse((rise, slot))| pages.get(*slot).due < *rise);
+                let (pages, mut all) = (&self.pages, std::mem::take(&mut self.queues.rises));
+                all.retain(|Reverse((rise, slot, epoch))| {
+                    pages.get(*slot).due < *rise && self.queues.is_current(*epoch, *slot)
+                });
+                self.queues.rises = all;
             }
-            self.queues.rises.push(Reverse((rises, slot)));
+            self.queues.rises.push(Reverse((rises, slot, self.queues.epoch)));
         }
         self.settle(host);
     }
@@ -199,7 +254,7 @@ impl State {
     fn first_due(&self, now: f64) -> Option<u32> {
         let is_open = |(lane, _): &(LaneId, _)| lane.is_none_or(|group| self.is_group_open(group, now));
         let (lane, (_, host)) = self.queues.firsts().filter(is_open).min_by_key(|(_, first)| *first)?;
-        self.hosts.get(&host.0)?.first(lane)
+        self.hosts.get(&host.0)?.first(lane).map(|(_, slot)| slot)
     }
 
     fn first_early(&mut self, now: f64, unseen_since: Option<f64>) -> Option<u32> {

@@ -74,4 +74,6 @@ pub enum Event {
     GroupLimited { now_s: f64, group: GroupId, limits: HostLimits },
     /// A group must be left alone until a time, or, if that has passed, no longer.
     GroupBlocked { now_s: f64, group: GroupId, until_s: f64 },
+    /// A slice of a plan was made, over at most so many pages.
+    Planned { now_s: f64, most: u32 },
 }

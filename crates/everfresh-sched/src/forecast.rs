@@ -229,6 +229,19 @@ impl State {
         Forecast { budget_per_s, spending_per_s, price, all, full_hosts, full_groups, broken, sample: sample.len() }
     }
 
+    /// What the last plan leads to, told by a sample as large as it had.
+    pub(crate) fn expected(&self) -> Freshness {
+        let some: Vec<u32> = self.pages.strided(PRICED).collect();
+        let live = some.par_iter().filter(|slot| self.is_live(**slot));
+        let sample: Vec<Asking> = live.map(|slot| self.asking(*slot, self.own_prices(*slot))).collect();
+        let (scale, floor_s) = (self.pages.len() as f64 / some.len().max(1) as f64, self.floor_s());
+        let promised_per_s = scale * sum(&sample, |page| page.cost / self.gap_s(page, HIGHEST, floor_s));
+        let late = (promised_per_s / self.settings.budget_per_s).max(1.0);
+        let gap_s =
+            |page: &Asking| self.gap_s(page, self.price, floor_s) * late.max(self.full.late(self.pages.get(page.slot)));
+        self.freshness_at(&sample, gap_s).scaled(scale)
+    }
+
     /// What pages are on average that are visited every so often.
     fn freshness_at(&self, pages: &[Asking], gap_s: impl Fn(&Asking) -> f64 + Sync) -> Freshness {
         let one = |page: &Asking| {

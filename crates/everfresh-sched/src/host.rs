@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Entries by due time: a page is found by its slot, and an entry counts while the page is due just then.
-pub(crate) type DueHeap = BinaryHeap<Reverse<(Tick, u32)>>;
+/// When pages that wait rise, by their slots, with the epoch of the plan that says so.
+pub(crate) type Rises = BinaryHeap<Reverse<(Tick, u32, u16)>>;
 
 /// Pages that are due, who is first first.
 pub(crate) type Waiting = BinaryHeap<Reverse<(Rank, u32)>>;
@@ -109,9 +109,9 @@ impl Host {
     }
 
     /// Who is first in a lane.
-    pub(crate) fn first(&self, id: LaneId) -> Option<u32> {
+    pub(crate) fn first(&self, id: LaneId) -> Option<(Rank, u32)> {
         let lane = self.lanes.iter().find(|lane| lane.id == id)?;
-        lane.waiting.peek().map(|Reverse((_, slot))| *slot)
+        lane.waiting.peek().map(|Reverse(first)| *first)
     }
 }
 

@@ -21,7 +21,7 @@
 //! * what was acknowledged is in the store, and replaying the store gives an equal state.
 //!
 //! The law says when a page is due: `weight x U(elapsed) >= price x cost` under what is believed of it
-//! ([`Posterior`](everfresh::policy::Posterior)). The price is found by [`Scheduler::replan`] over all live pages and
+//! ([`Posterior`](everfresh::policy::Posterior)). The price is found by [`Scheduler::replan`], or in slices by [`Scheduler::plan_on`], over all live pages and
 //! moved in between by how late visits come. Where not all that is due can be visited, promises (pins, group periods, maximum
 //! periods, the floor) come first, then what is worth most by now.
 //!
@@ -57,6 +57,7 @@ mod forecast;
 mod hint;
 mod host;
 mod page;
+mod planning;
 mod rank;
 pub mod record;
 mod replan;

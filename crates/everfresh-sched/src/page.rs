@@ -6,6 +6,7 @@ use everfresh::estimate::PageState;
 use everfresh::policy::Panel;
 use everfresh::{Period, Unit};
 use hashbrown::HashTable;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -231,6 +232,28 @@ impl Pages {
     /// All slots with a page, in their order.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
         self.pages.iter().zip(0u32..).filter(|(page, _)| page.flags & FREE == 0).map(|(_, slot)| slot)
+    }
+
+    /// How many slots there are, free ones included.
+    pub(crate) fn slot_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Those of so many slots, from one on, with a page.
+    pub(crate) fn slots_from(&self, first: usize, most: usize) -> Vec<u32> {
+        let to_slot = |slot: usize| u32::try_from(slot).unwrap_or(u32::MAX);
+        let range = to_slot(first)..to_slot(self.pages.len().min(first.saturating_add(most)));
+        range.into_par_iter().filter(|slot| self.is_taken(*slot)).collect()
+    }
+
+    /// Every so many-th slot, where there is a page, so that there are at most so many.
+    pub(crate) fn strided(&self, most: usize) -> impl Iterator<Item = u32> {
+        let slots = (0..).take(self.pages.len());
+        slots.step_by(self.pages.len().div_ceil(most).max(1)).filter(|slot| self.is_taken(*slot))
+    }
+
+    fn is_taken(&self, slot: u32) -> bool {
+        self.get(slot).flags & FREE == 0
     }
 
     pub(crate) fn rare(&self, slot: u32) -> Rare {

@@ -13,14 +13,15 @@
 use crate::state::State;
 use crate::terms::GroupRule;
 use crate::tick::Tick;
-use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// Who is first: the highest level, then who was due first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     pub(crate) level: Reverse<i16>,
     pub(crate) due: Tick,
+    /// Of the plan under which it was found.
+    pub(crate) epoch: u16,
 }
 
 /// The first level of those to whom a visit was promised by now.
@@ -92,7 +93,7 @@ impl State {
         let level = self.level(slot, at);
         let next = if level == self.level_of_price() + ABOVE { PROMISED } else { level + 1 };
         let rises = if level == LATEST { Tick::LAST } else { self.reaches(slot, next) };
-        (Rank { level: Reverse(level), due: self.pages.get(slot).due }, rises)
+        (Rank { level: Reverse(level), due: self.pages.get(slot).due, epoch: self.queues.epoch() }, rises)
     }
 
     /// Does a page that waits rise just then?

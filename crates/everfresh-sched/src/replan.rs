@@ -22,22 +22,6 @@ const CLOSE: f64 = 1e-4;
 const GATE_LOAD: f64 = 1.03;
 
 impl State {
-    /// Learns from all pages, finds the price at which they spend the budget, and sets anew when each is due.
-    pub(crate) fn replan(&mut self, now_s: f64) {
-        let now = self.clock(now_s);
-        let all: Vec<u32> = self.pages.slots().collect();
-        self.learn(&all);
-        let live: Vec<u32> = all.par_iter().copied().filter(|slot| self.is_live(*slot)).collect();
-        let round = self.round(&live);
-        if round > 0.0 {
-            self.round_s = round / self.settings.budget_per_s;
-            self.price_gates(&live);
-            self.price = self.price_for(&live, self.settings.budget_per_s);
-        }
-        self.replanned_s = now;
-        self.set_dues(&all);
-    }
-
     /// Is there something at the source, as far as is known?
     pub(crate) fn is_live(&self, slot: u32) -> bool {
         matches!(self.pages.trouble(slot), Trouble::None | Trouble::Failing(_))
@@ -48,9 +32,10 @@ impl State {
         sum(live, |slot| self.pages.rare(*slot).cost)
     }
 
-    fn learn(&mut self, all: &[u32]) {
-        let sample: Vec<(About, Watched)> = strided(all, LEARNT_FROM)
-            .filter(|slot| self.pages.get(*slot).is_copied())
+    /// Learns habits from some of the pages.
+    pub(crate) fn learn(&mut self) {
+        let copied = self.pages.strided(LEARNT_FROM).filter(|slot| self.pages.get(*slot).is_copied());
+        let sample: Vec<(About, Watched)> = copied
             .map(|slot| {
                 let (state, depth, _) = self.memory(slot).parts();
                 let panel = self.pages.panels.get(&slot).cloned();
@@ -63,13 +48,13 @@ impl State {
         }
     }
 
-    /// The price at which these pages spend a budget per second, given the prices of their hosts and groups.
-    fn price_for(&self, live: &[u32], budget_per_s: f64) -> f64 {
-        let sample: Vec<Asking> = strided(live, PRICED).map(|slot| self.asking(slot, self.own_prices(slot))).collect();
-        let scale = live.len() as f64 / sample.len() as f64;
+    /// The price at which so many live pages spend the budget, told by a sample of them, given the prices of their hosts and groups.
+    pub(crate) fn price_for(&self, sample: &[u32], live: usize) -> f64 {
+        let sample: Vec<Asking> = sample.par_iter().map(|slot| self.asking(*slot, self.own_prices(*slot))).collect();
+        let scale = live as f64 / sample.len() as f64;
         let floor_s = self.floor_s();
         let demand = |price: f64| scale * sum(&sample, |page| page.cost / self.gap_s(page, price, floor_s));
-        meeting(budget_per_s, self.price, demand)
+        meeting(self.settings.budget_per_s, self.price, demand)
     }
 
     /// What a page's demand depends on beside the price.
@@ -84,14 +69,21 @@ impl State {
     }
 
     /// Gives every host and group whose pages ask for more than it bears a price of its own.
-    fn price_gates(&mut self, live: &[u32]) {
-        let full = self.full(live, self.price, self.floor_s());
+    pub(crate) fn set_gate_prices(&mut self, full: &Full) {
         for (id, host) in &mut self.hosts {
-            host.gate.price = full.hosts.get(id).map_or(0.0, |host| host.price);
+            host.gate.price = full.price_of_host(*id);
         }
         for (id, gate) in &mut self.gates.0 {
-            gate.price = full.groups.get(&u32::from(*id)).map_or(0.0, |group| group.price);
+            gate.price = full.price_of_group(*id);
         }
+    }
+
+    /// Is there a host, and a group, between whose visits time must pass?
+    pub(crate) fn any_gaps(&self) -> (bool, bool) {
+        let has_gap = |limits: &HostLimits| limits.gap().seconds() > 0.0;
+        let limited = |gate: &Gate| gate.limits.as_ref().is_some_and(has_gap);
+        let any_host = has_gap(&self.settings.limits) || self.hosts.values().any(|host| limited(&host.gate));
+        (any_host, self.gates.0.values().any(limited))
     }
 
     /// The hosts and groups whose pages would ask for more than they bear if the price were about this, or even a quarter of it.
@@ -99,39 +91,47 @@ impl State {
     /// A page pays the highest of the prices of its host, its group and all. Where hosts lie within groups or groups within hosts, that
     /// is the optimum once the inner ones are known; so each is found given the other, twice. Where they cross it comes close.
     pub(crate) fn full(&self, live: &[u32], price: f64, floor_s: f64) -> Full {
-        let has_gap = |limits: &HostLimits| limits.gap().seconds() > 0.0;
-        let limited = |gate: &Gate| gate.limits.as_ref().is_some_and(has_gap);
-        let any_host = has_gap(&self.settings.limits) || self.hosts.values().any(|host| limited(&host.gate));
-        let any_group = self.gates.0.values().any(limited);
+        let (any_host, any_group) = self.any_gaps();
+        let by = |gate_of: fn(&Page) -> u32| -> Vec<(u32, u32)> {
+            live.par_iter().map(|slot| (gate_of(self.pages.get(*slot)), *slot)).collect()
+        };
         let mut full = Full::default();
         for _ in 0..if any_host && any_group { 2 } else { 1 } {
             if any_host {
-                let other = |slot: u32| full.price_of_group(self.pages.get(slot).group);
-                full.hosts = self.full_gates(live, |page| page.host, |id| self.limits(id), other, (price, floor_s));
+                full.hosts = self.full_hosts(&mut by(|page| page.host), &full, (price, floor_s)).into_iter().collect();
             }
             if any_group {
-                let other = |slot: u32| full.price_of_host(self.pages.get(slot).host);
-                let limits = |id: u32| u16::try_from(id).map_or(HostLimits::NONE, |id| self.gates.limits(id));
-                full.groups = self.full_gates(live, |page| page.group.into(), limits, other, (price, floor_s));
+                full.groups =
+                    self.full_groups(&mut by(|page| page.group.into()), &full, (price, floor_s)).into_iter().collect();
             }
         }
         full
     }
 
-    /// Those of the hosts, or of the groups, given the prices that pages have otherwise.
+    /// Those of the hosts of these pages, given the prices of groups.
+    pub(crate) fn full_hosts(&self, pages: &mut [(u32, u32)], full: &Full, terms: (f64, f64)) -> Vec<(u32, FullGate)> {
+        let other = |slot: u32| full.price_of_group(self.pages.get(slot).group);
+        self.full_gates(pages, |id| self.limits(id), other, terms)
+    }
+
+    /// Those of the groups of these pages, given the prices of hosts.
+    pub(crate) fn full_groups(&self, pages: &mut [(u32, u32)], full: &Full, terms: (f64, f64)) -> Vec<(u32, FullGate)> {
+        let other = |slot: u32| full.price_of_host(self.pages.get(slot).host);
+        let limits = |id: u32| u16::try_from(id).map_or(HostLimits::NONE, |id| self.gates.limits(id));
+        self.full_gates(pages, limits, other, terms)
+    }
+
+    /// Those of the hosts, or of the groups, of these pages, given the prices that pages have otherwise.
     fn full_gates(
         &self,
-        live: &[u32],
-        gate_of: impl Fn(&Page) -> u32 + Sync,
+        pages: &mut [(u32, u32)],
         limits: impl Fn(u32) -> HostLimits + Sync,
         other_price: impl Fn(u32) -> f64 + Sync,
         (price, floor_s): (f64, f64),
-    ) -> HashMap<u32, FullGate> {
+    ) -> Vec<(u32, FullGate)> {
         // Sorted, hosts are looked up once each, and in their order.
-        let mut by_gate: Vec<(u32, u32)> =
-            live.par_iter().map(|slot| (gate_of(self.pages.get(*slot)), *slot)).collect();
-        by_gate.par_sort_unstable();
-        let gates: Vec<&[(u32, u32)]> = by_gate.chunk_by(|(gate, _), (other, _)| gate == other).collect();
+        pages.par_sort_unstable();
+        let gates: Vec<&[(u32, u32)]> = pages.chunk_by(|(gate, _), (other, _)| gate == other).collect();
         let full_gate = |pages: &&[(u32, u32)]| {
             let id = pages.first()?.0;
             Some((id, self.full_gate(pages, &limits(id), &other_price, (price, floor_s))?))
@@ -167,37 +167,13 @@ impl State {
         })
     }
 
-    /// Sets when each page is due that does not wait for another reason, and all queues anew.
-    fn set_dues(&mut self, all: &[u32]) {
-        let price = self.steered_price();
-        // Few hosts are full, and most pages need not look for theirs.
-        let priced = self.hosts.iter().filter(|(_, host)| host.gate.price > 0.0);
-        let full: HashMap<u32, f64> = priced.map(|(id, host)| (*id, host.gate.price)).collect();
-        let floor_s = self.floor_s();
-        let due = |slot: &u32| {
-            let page = self.pages.get(*slot);
-            let host = if full.is_empty() { 0.0 } else { full.get(&page.host).copied().unwrap_or(0.0) };
-            match self.pages.trouble(*slot) {
-                Trouble::None => {
-                    let own = OwnPrices { host, group: self.gates.price(page.group) };
-                    self.due_after(*slot, self.period_under(*slot, price, own, floor_s))
-                }
-                _ => page.due,
-            }
-        };
-        let dues: Vec<Tick> = all.par_iter().map(due).collect();
-        for (slot, due) in all.iter().zip(dues) {
-            self.pages.get_mut(*slot).due = due;
-        }
-        self.enqueue_all();
-    }
-
     /// Sets all queues anew: whoever waits stands in the calendar.
     pub(crate) fn enqueue_all(&mut self) {
         let waits = |slot: &u32| !self.pages.get(*slot).is_leased() && self.pages.get(*slot).due < Tick::LAST;
         let mut entries = Vec::with_capacity(self.pages.len());
         entries.extend(self.pages.slots().filter(waits).map(|slot| (self.pages.get(slot).due, slot)));
         self.queues.reset(entries);
+        self.set_dues_again();
         for host in self.hosts.values_mut() {
             (host.lanes, host.closed) = (Vec::new(), None);
         }
@@ -214,7 +190,7 @@ pub(crate) struct Asking {
 }
 
 /// A host or a group whose pages ask for more than it bears.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FullGate {
     /// At which they ask for just that.
     pub(crate) price: f64,
@@ -231,14 +207,14 @@ impl FullGate {
 }
 
 /// The hosts and groups that are full, by number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Full {
     pub(crate) hosts: HashMap<u32, FullGate>,
     pub(crate) groups: HashMap<u32, FullGate>,
 }
 
 impl Full {
-    fn price_of_host(&self, host: u32) -> f64 {
+    pub(crate) fn price_of_host(&self, host: u32) -> f64 {
         self.hosts.get(&host).map_or(0.0, |host| host.price)
     }
 

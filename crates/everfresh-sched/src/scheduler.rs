@@ -1,7 +1,7 @@
 use crate::error::{Error, Result};
 use crate::event::{Event, Lease, LeaseId, Outcome};
 use crate::explain::{Explanation, Status};
-use crate::forecast::{Forecast, Overload, Standing};
+use crate::forecast::{Forecast, Freshness, Overload, Standing};
 use crate::hint::HintKind;
 use crate::state::State;
 use crate::store::Store;
@@ -244,6 +244,31 @@ impl<S: Store> Scheduler<S> {
         self.record(Event::Replanned { now_s })
     }
 
+    /// Makes a slice of such a plan, over at most so many pages, and says whether the plan is made now. Between two slices
+    /// pages are given out and visits taken in, so that many pages hold nobody up.
+    ///
+    /// A slice is written with what is written next; a crash may lose it, and the plan goes on before it.
+    pub fn plan_on(&mut self, now_s: f64, most: u32) -> Result<bool> {
+        let event = Event::Planned { now_s, most };
+        self.state.check(&event)?;
+        self.store.stage(&[event])?;
+        self.state.apply(&event)?;
+        Ok(!self.is_planning())
+    }
+
+    /// Makes at once what is left of a plan that is being made in slices.
+    pub fn finish_plan(&mut self) -> Result<()> {
+        while self.is_planning() {
+            self.plan_on(self.state.settings.start_s + self.state.now_s, u32::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Is a plan being made in slices?
+    pub const fn is_planning(&self) -> bool {
+        self.state.planning.is_some()
+    }
+
     /// When to ask again: something is due, a host opens, the budget allows a visit, or a lease expires. None: nothing waits.
     pub fn next_wakeup(&mut self, now_s: f64) -> Option<f64> {
         let now = self.state.clock(now_s);
@@ -261,8 +286,9 @@ impl<S: Store> Scheduler<S> {
         self.state.status(now_s)
     }
 
-    /// Lets the store keep the state, so that it need not replay what led to it.
+    /// Lets the store keep the state, so that it need not replay what led to it. A plan that is being made is made first.
     pub fn compact(&mut self) -> Result<()> {
+        self.finish_plan()?;
         self.store.keep(&self.state)
     }
 
@@ -312,6 +338,12 @@ impl<S: Store> Scheduler<S> {
         }
         let (what, bound, value) = ("factor of the budget", "positive and finite", budget_factor);
         Err(everfresh::Error::OutOfBounds { what, bound, value }.into())
+    }
+
+    /// What the last plan leads to: about what [`Scheduler::forecast`] says of the budget as it is, told by some 65,536 pages, so
+    /// that it holds up nobody.
+    pub fn expected(&self) -> Freshness {
+        self.state.expected()
     }
 
     /// What it costs now that not all that is due is visited.

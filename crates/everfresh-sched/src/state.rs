@@ -6,6 +6,8 @@ use crate::event::{Event, LeaseId, Outcome};
 use crate::hint::{HintKind, Tried, Whose};
 use crate::host::{Gates, Host};
 use crate::page::{Pages, Trouble};
+use crate::planning::Planning;
+use crate::replan::Full;
 use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
 use crate::tick::Tick;
 use everfresh::policy::{self, About, Aim, Policy, Posterior, Visit, Watched};
@@ -42,6 +44,12 @@ pub struct State {
     /// Written after all else: it was not there at first.
     #[serde(skip)]
     pub(crate) gates: Gates,
+    /// The plan that is being made. States are kept when none is.
+    #[serde(skip)]
+    pub(crate) planning: Option<Planning>,
+    /// What the last plan found full: for those who ask what to expect.
+    #[serde(skip)]
+    pub(crate) full: Full,
     /// Derived.
     #[serde(skip)]
     pub(crate) queues: Queues,
@@ -69,6 +77,7 @@ impl PartialEq for State {
             && self.policy == other.policy
             && self.hints == other.hints
             && self.gates == other.gates
+            && self.planning == other.planning
             && (self.price, self.lag_s, self.replanned_s, self.round_s)
                 == (other.price, other.lag_s, other.replanned_s, other.round_s)
     }
@@ -141,6 +150,8 @@ impl State {
             round_s: f64::INFINITY,
             hints: BTreeMap::new(),
             gates: Gates::default(),
+            planning: None,
+            full: Full::default(),
             queues: Queues::default(),
         }
     }
@@ -246,6 +257,10 @@ impl State {
                 self.slot(page).map(|_| ())
             }
             Event::Ruled { rule, .. } => Ok(rule.checked().map(|_| ())?),
+            Event::Planned { most: 0, .. } => {
+                let (what, bound) = ("number of pages of a slice", "at least 1");
+                Err(everfresh::Error::OutOfBounds { what, bound, value: 0.0 }.into())
+            }
             Event::Leased { page, lease, .. } => {
                 let slot = self.slot(page)?;
                 let fits = !self.pages.get(slot).is_leased() && lease.0 >= self.next_lease;
@@ -305,6 +320,7 @@ impl State {
             Event::Completed { now_s, lease, outcome } => self.complete(now_s, lease, outcome),
             Event::Expired { now_s, lease } => self.complete(now_s, lease, Outcome::Failed { retryable: true }),
             Event::Replanned { now_s } => self.replan(now_s),
+            Event::Planned { now_s, most } => self.plan_on(now_s, most as usize),
             Event::Hinted { now_s, page, kind, changed_at_s } => {
                 self.clock(now_s);
                 self.hint(self.slot(page)?, kind, changed_at_s);

@@ -405,9 +405,10 @@ impl Model {
             24..26 => self.limit_group(scheduler),
             26..60 => self.lease(scheduler),
             60..90 => self.complete(scheduler),
-            90..92 => _ = scheduler.replan(self.now_s),
-            92..94 => _ = scheduler.expire(self.now_s),
-            94 => scheduler.compact().unwrap(),
+            90 => _ = scheduler.replan(self.now_s),
+            91..93 => _ = scheduler.plan_on(self.now_s, self.rng.random_range(1..40)),
+            93 => _ = scheduler.expire(self.now_s),
+            94 => assert!(matches!(scheduler.compact(), Ok(()) | Err(Error::Store(_)))),
             _ => _ = scheduler.next_wakeup(self.now_s),
         }
     }
@@ -469,6 +470,8 @@ fn trail(seed: u64, reopen: bool) -> Vec<(u64, u64, f64)> {
     for step in 0..2000u32 {
         if step % 50 == 0 {
             scheduler.replan(now_s).unwrap();
+        } else if step % 3 == 0 {
+            scheduler.plan_on(now_s, 7).unwrap();
         }
         for lease in scheduler.lease(now_s, 3).unwrap() {
             trail.push((lease.id.0, lease.page.0, now_s));

@@ -379,6 +379,61 @@ fn a_plan_does_not_depend_on_the_number_of_threads() {
     assert!(one.state() != scheduler.state());
 }
 
+/// Pages with and without limits of their hosts and groups, after a day of visits.
+fn busy(pages: u32) -> Scheduler<Memory> {
+    let mut scheduler = open(per_day(f64::from(pages)).with_limits(HostLimits::NONE.with_gap(seconds(5.0)).unwrap()));
+    scheduler.limit(0.0, HostId(3), HostLimits::NONE.with_gap(seconds(500.0)).unwrap()).unwrap();
+    scheduler.limit_group(0.0, GroupId(2), HostLimits::NONE.with_gap(seconds(300.0)).unwrap()).unwrap();
+    for id in 0..pages {
+        let terms = PageTerms::new(HostId(id % 11)).with_weight(1.0 + f64::from(id % 13)).unwrap();
+        let group = if id % 7 == 0 { GroupId(2) } else { GroupId(0) };
+        scheduler.add(0.0, PageId(id.into()), terms.in_group(group)).unwrap();
+    }
+    drive(&mut scheduler, (0.0, DAY), DAY, changed_by_turns);
+    scheduler
+}
+
+#[test]
+fn a_plan_in_slices_is_the_plan() {
+    let (mut whole, mut sliced) = (busy(3000), busy(3000));
+    whole.replan(DAY).unwrap();
+    let slices = (1..1000).find(|_| sliced.plan_on(DAY, 100).unwrap()).unwrap();
+    assert!(slices > 2 * 30 && whole.state() == sliced.state(), "{slices}");
+    let next = |scheduler: &mut Scheduler<Memory>| drive(scheduler, (DAY, 1.5 * DAY), DAY, changed_by_turns);
+    assert_eq!(next(&mut whole), next(&mut sliced));
+    assert!(sliced.plan_on(2.0 * DAY, 0).unwrap_err().to_string().contains("at least 1"));
+}
+
+#[test]
+fn while_a_plan_is_made_pages_are_visited_added_changed_and_limited() {
+    let mut scheduler = busy(3000);
+    let (mut now_s, mut visits, mut plans) = (DAY, 0, 0);
+    for step in 0..3000u32 {
+        now_s += 2.0;
+        plans += u32::from(scheduler.plan_on(now_s, 50).unwrap());
+        for lease in scheduler.lease(now_s, 5).unwrap() {
+            scheduler.complete(now_s, lease.id, Outcome::Unchanged).unwrap();
+            visits += 1;
+        }
+        match step % 100 {
+            10 => scheduler.add(now_s, PageId(u64::from(10_000 + step)), PageTerms::new(HostId(40 + step))).unwrap(),
+            20 => scheduler.remove(now_s, PageId(step.into())).unwrap(),
+            30 => scheduler.change(now_s, PageId(step.into()), PageTerms::new(HostId(5))).unwrap(),
+            // All queues are set anew, whatever the plan had done.
+            40 => scheduler.rule(now_s, GroupId(9), GroupRule::Every(seconds(60.0))).unwrap(),
+            _ => {}
+        }
+    }
+    assert!(plans > 10 && visits > 150, "{plans} plans, {visits} visits");
+    // Nobody was forgotten on the way: on the floor each comes within a few rounds.
+    while !scheduler.plan_on(now_s, 1000).unwrap() {}
+    let seen: BTreeSet<u64> = drive(&mut scheduler, (now_s, now_s + 40.0 * DAY), DAY, changed_by_turns)
+        .iter()
+        .map(|(_, lease)| lease.page.0)
+        .collect();
+    assert_eq!(seen.len(), scheduler.state().len());
+}
+
 /// A day and a half of nothing, for pages that are worth little and some that are worth much: who is visited first afterwards?
 #[test]
 fn after_a_pause_what_is_worth_most_comes_first_and_promises_before_all() {

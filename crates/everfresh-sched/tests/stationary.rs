@@ -134,6 +134,10 @@ fn freshness_is_what_the_plan_foretells() {
     assert!((run.believed / run.freshness - 1.0).abs() < 0.02, "{} {}", run.believed, run.freshness);
     for factor in [0.5, 1.0, 2.0] {
         let Forecast { all, spending_per_s, broken, .. } = run.scheduler.forecast(factor).unwrap();
+        if factor == 1.0 {
+            let told = run.scheduler.expected().freshness;
+            assert!((told / all.freshness - 1.0).abs() < 0.01, "{told} {}", all.freshness);
+        }
         let plan = Plan::new(&pages, Terms::new(Price::for_budget(factor * budget, Unit::Day).unwrap())).unwrap();
         let (freshness, age_s) = (plan.totals().freshness, plan.totals().age.seconds());
         println!("{factor}: {} of {freshness}, age {} of {age_s}", all.freshness, all.age_s);

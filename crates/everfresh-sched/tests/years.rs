@@ -75,9 +75,10 @@ struct Visit {
 struct World {
     seed: u64,
     rng: Xoshiro256PlusPlus,
-    /// The clock that the scheduler is told, and the latest that it was told.
+    /// The clock, the latest that it showed, and the latest that the scheduler was told: it may be set back before that hears of it.
     now_s: f64,
     latest_s: f64,
+    told_s: f64,
     /// Time in which somebody asked for work.
     served_s: f64,
     scheduler: Scheduler<Moody>,
@@ -136,6 +137,7 @@ impl World {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             now_s: START_S,
             latest_s: START_S,
+            told_s: START_S,
             served_s: 0.0,
             scheduler: Scheduler::open(settings(seed), store, START_S).unwrap(),
             pages,
@@ -185,6 +187,7 @@ impl World {
     }
 
     fn lease(&mut self) {
+        self.told_s = self.told_s.max(self.now_s);
         let Ok(leases) = self.scheduler.lease(self.now_s, 3) else {
             self.refusals += 1;
             return;
@@ -235,6 +238,9 @@ impl World {
     }
 
     fn complete(&mut self) {
+        if self.visits.iter().any(|visit| visit.at_s <= self.latest_s) {
+            self.told_s = self.told_s.max(self.now_s);
+        }
         let (back, away): (Vec<Visit>, Vec<Visit>) =
             std::mem::take(&mut self.visits).into_iter().partition(|visit| visit.at_s <= self.latest_s);
         self.visits = away;
@@ -243,7 +249,7 @@ impl World {
             let (_, until_s) = known.lease.filter(|(lease, _)| *lease == visit.lease).unwrap_or((visit.lease, 0.0));
             match self.scheduler.complete(self.now_s, visit.lease, visit.outcome) {
                 Ok(()) => {
-                    assert!(until_s > self.latest_s, "seed {}: a dead lease was completed", self.seed);
+                    assert!(until_s > self.told_s, "seed {}: a dead lease was completed", self.seed);
                     take_in(known, visit.outcome, self.latest_s, self.served_s);
                 }
                 Err(Error::DeadLease(_)) => assert!(until_s <= self.latest_s, "seed {}: a live one is dead", self.seed),
@@ -262,7 +268,8 @@ impl World {
         let mut store = opened.into_store();
         store.refuses = true;
         self.scheduler = Scheduler::open(settings(self.seed), store, self.now_s).unwrap();
-        self.crashes += 1;
+        // Of times at which nothing was written it knows nothing.
+        (self.told_s, self.crashes) = (self.told_s.min(self.now_s), self.crashes + 1);
         for (id, known) in (0..).zip(&self.pages) {
             let found = self.scheduler.explain(self.now_s, PageId(id)).unwrap();
             let expected = (known.visits, known.changes);
@@ -280,8 +287,10 @@ impl World {
         self.wait_for_store();
         self.complete();
         self.wait_for_store();
+        if number.is_multiple_of(288) || self.scheduler.is_planning() {
+            _ = self.scheduler.plan_on(self.now_s, 30);
+        }
         if number.is_multiple_of(288) {
-            _ = self.scheduler.replan(self.now_s);
             _ = self.scheduler.compact();
         }
         if self.rng.random_range(0..700) == 0 {

@@ -250,7 +250,7 @@ impl About {
             Event::Ruled { now_s, group, .. } => About { group: Some(group), ..about("rule", now_s) },
             Event::Hinted { now_s, .. } => about("hint", now_s),
             Event::Removed { now_s, .. } => about("remove", now_s),
-            Event::Replanned { now_s } => about("replan", now_s),
+            Event::Replanned { now_s } | Event::Planned { now_s, .. } => about("replan", now_s),
             Event::Configured { now_s, .. } => about("configure", now_s),
             _ => about("other", 0.0),
         }

@@ -104,6 +104,8 @@ const GATHERING: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Who is stopped waits so long for visits that are under way.
 const LAST_VISITS: Duration = Duration::from_secs(10);
+/// A plan is made in slices of so many pages, some ten milliseconds each.
+const PLANNED: u32 = 1 << 16;
 /// A state is kept after so many events, or after half as many as there are pages.
 const KEEP_EVENTS: u64 = 200_000;
 /// A host that says it has too much to do, without a date, is left alone for so long; each time twice as long, for a day at most.
@@ -234,7 +236,8 @@ impl Keeper {
         let next = self.scheduler.next_wakeup(now_s).filter(|_| !is_full);
         // A bucket that fills up drop by drop is looked at no more often than a thousand times a second.
         let least = Duration::from_millis(1);
-        let pause = next.map_or(PATIENCE, |next| self.clock.wait(next).clamp(least, PATIENCE));
+        let most = if self.scheduler.is_planning() { least } else { PATIENCE };
+        let pause = next.map_or(most, |next| self.clock.wait(next).clamp(least, most));
         if let Ok(Some(first)) = tokio::time::timeout(pause, receive.recv()).await {
             self.unkept.push(first);
             if self.going_on.len() > FEW {
@@ -267,20 +270,28 @@ impl Keeper {
 
     /// Finds the price anew and keeps the state, now and then.
     fn tend(&mut self, now_s: f64) -> Result<()> {
-        if now_s - self.replanned_s >= self.replan_s {
-            self.scheduler.replan(now_s).map_err(failure)?;
+        if (self.scheduler.is_planning() || now_s - self.replanned_s >= self.replan_s) && self.plan_on(now_s)? {
             self.replanned_s = now_s;
-            self.expected = self.scheduler.forecast(1.0).map_err(failure)?.all;
+            self.expected = self.scheduler.expected();
             debug!(pages = self.scheduler.state().len(), freshness = self.expected.freshness, "planned");
         }
         let events = self.scheduler.store().events();
         let enough = KEEP_EVENTS.max(self.scheduler.state().len() as u64 / 2);
-        if events - self.kept_events > enough && !self.scheduler.store().is_keeping() {
+        if events - self.kept_events > enough && !self.scheduler.store().is_keeping() && !self.scheduler.is_planning() {
             self.scheduler.compact().map_err(failure)?;
             debug!(events = events - self.kept_events, "keeping the state");
             self.kept_events = events;
         }
         Ok(())
+    }
+
+    /// Plans on; says whether the plan is made. Few pages are planned at once.
+    fn plan_on(&mut self, now_s: f64) -> Result<bool> {
+        if self.scheduler.state().len() > PLANNED as usize || self.scheduler.is_planning() {
+            return self.scheduler.plan_on(now_s, PLANNED).map_err(failure);
+        }
+        self.scheduler.replan(now_s).map_err(failure)?;
+        Ok(true)
     }
 
     /// Sends out visits that may be made now; says how many.

@@ -20,6 +20,8 @@ use crate::output::{self, Grid};
 
 /// How often the view is drawn, and files are looked at.
 const FRAME: Duration = Duration::from_millis(500);
+/// Between two drawings so many times as long passes as one takes.
+const DRAWING: u32 = 20;
 const LOOK: Duration = Duration::from_secs(2);
 /// So many of the last visits are shown.
 const LAST: usize = 8;
@@ -109,11 +111,13 @@ impl View {
     }
 
     fn draw(&mut self, keeper: &mut Keeper) {
-        if self.drawn.is_some_and(|drawn| drawn.elapsed() < FRAME) {
+        if self.drawn.is_some_and(|drawn| Instant::now() < drawn + FRAME) {
             return;
         }
-        self.drawn = Some(Instant::now());
+        let begun = Instant::now();
         let summary = summary(keeper);
+        // To look at millions of pages takes time, of which visits should have more.
+        self.drawn = Some(Instant::now() + DRAWING * begun.elapsed());
         let (width, height) = terminal_size::terminal_size_of(std::io::stderr())
             .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
         // Where there is little room the newest visits are shown.

@@ -19,6 +19,7 @@ pub(crate) fn step<S: Store>(scheduler: &mut Scheduler<S>, step: u64) -> Result<
         }
         2 if step % 100 == 2 && scheduler.state().knows(PageId(step - 2)) => scheduler.remove(now_s, PageId(step - 2)),
         3 if step % 50 == 3 => scheduler.replan(now_s),
+        6 => scheduler.plan_on(now_s, 40).map(|_| ()),
         4 if step % 30 == 4 => scheduler.block(now_s, HostId((step % 7) as u32), now_s + 20.0),
         5 if step % 200 == 5 => scheduler.limit(now_s, HostId(3), HostLimits::NONE.with_concurrency(2)?),
         5 if step % 200 == 15 => scheduler.limit_group(now_s, GroupId(0), HostLimits::NONE.with_concurrency(500)?),

@@ -24,7 +24,7 @@ const GROUP: usize = 1000;
 /// And so many new pages.
 const ADDED: usize = 10_000;
 /// A plan is made in slices of so many pages.
-const SLICE: u32 = 1 << 16;
+const SLICE: u32 = 1 << 18;
 /// A page's record in the engine alone: what we keep of a page.
 const RECORD: usize = 64;
 /// Visits that are measured, at most.

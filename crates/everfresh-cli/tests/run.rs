@@ -356,6 +356,8 @@ fn sitemaps_feeds_files_and_commands_are_sources() {
 fn bad_calls_are_said_with_their_place() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
+    assert!(refused(dir, &["add", "missing.txt", "--budget", "1/day"], 2).contains("cannot read `missing.txt`"));
+    assert!(!dir.join("everfresh-data").exists(), "no store is begun for nothing");
     std::fs::write(dir.join("urls.txt"), "https://example.org/\nexec:rm -rf .\n").unwrap();
     let text = refused(dir, &["add", "urls.txt", "--budget", "1/day"], 2);
     assert!(

@@ -2,7 +2,7 @@
 //!
 //! Taking the next of a run touches memory in order, where a heap of ten million entries misses the cache at most of its levels.
 //! Few pages are visited again before times are set anew, so that the heap stays small. Times that are set in slices make a run
-//! each; a plan of 65,536 pages at a time has 153 of them for ten million pages, whose heads lie in the cache.
+//! each; of ten million pages planned 65,536 at a time there are 153, whose heads lie in the cache.
 
 use crate::tick::Tick;
 use rayon::prelude::*;

@@ -25,6 +25,7 @@ pub(crate) struct Added {
 
 /// `everfresh add`
 pub(crate) fn run(args: &AddArgs) -> Result<()> {
+    args.files.iter().try_for_each(|file| list::check(file))?;
     let mut desk = Desk::begin(&args.store, args.budget, args.floor)?;
     let line = CountLine::new("pages");
     let mut adding = Adding::new(&mut desk, &args.terms);

@@ -1,5 +1,6 @@
 //! Lists of pages: one address a line, sitemaps, tables.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -48,7 +49,7 @@ pub(crate) fn read(path: &Path, take: &mut dyn FnMut(Listed) -> Result<()>) -> R
     if path == Path::new("-") {
         return lines("stdin", io::stdin().lock(), take);
     }
-    let file = std::fs::File::open(path).with_context(|| format!("cannot read `{shown}`"))?;
+    let file = open(path)?;
     let lower = shown.to_lowercase();
     let name = lower.strip_suffix(".gz").unwrap_or(&lower);
     let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -64,6 +65,15 @@ pub(crate) fn read(path: &Path, take: &mut dyn FnMut(Listed) -> Result<()>) -> R
     } else {
         lines(&shown, plain, take)
     }
+}
+
+fn open(path: &Path) -> Result<File> {
+    File::open(path).with_context(|| format!("cannot read `{}`", path.display()))
+}
+
+/// Is it there? Better asked before a store is begun for it.
+pub(crate) fn check(path: &Path) -> Result<()> {
+    if path == Path::new("-") { Ok(()) } else { open(path).map(|_| ()) }
 }
 
 fn lines(shown: &str, file: impl BufRead, take: &mut dyn FnMut(Listed) -> Result<()>) -> Result<()> {

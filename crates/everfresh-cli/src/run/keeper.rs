@@ -104,8 +104,8 @@ const GATHERING: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Who is stopped waits so long for visits that are under way.
 const LAST_VISITS: Duration = Duration::from_secs(10);
-/// A plan is made in slices of so many pages, some ten milliseconds each.
-const PLANNED: u32 = 1 << 16;
+/// A plan is made in slices of so many pages, some thirty milliseconds each.
+const PLANNED: u32 = 1 << 18;
 /// A state is kept after so many events, or after half as many as there are pages.
 const KEEP_EVENTS: u64 = 200_000;
 /// A host that says it has too much to do, without a date, is left alone for so long; each time twice as long, for a day at most.

@@ -34,6 +34,9 @@ pub(crate) struct Queues {
 /// So many pages that are not yet due are looked at for one that may be visited early.
 const LOOKAHEAD: usize = 64;
 
+/// Beside twice as many as really waited there, so many entries may be in a lane.
+const LEFTOVERS: usize = 64;
+
 /// Does an entry of a queue still count?
 fn counts(pages: &Pages, due: Tick, slot: u32) -> bool {
     let page = pages.get(slot);
@@ -106,6 +109,15 @@ impl Queues {
         (self.epoch, self.entered) = (self.epoch.wrapping_add(1), Some(0));
     }
 
+    /// Takes in when a page is due: with those that are still to come, if it is one of them.
+    fn push(&mut self, due: Tick, slot: u32) {
+        if self.entered.is_some_and(|entered| slot >= entered) {
+            self.calendar.push_old((due, slot));
+        } else {
+            self.calendar.push((due, slot));
+        }
+    }
+
     /// Takes in when pages up to a slot are due.
     pub(crate) fn enter(&mut self, to: usize, entries: Vec<(Tick, u32)>) {
         self.calendar.push_run(entries);
@@ -146,11 +158,11 @@ impl State {
             let pages = &self.pages;
             self.queues.calendar.retain(|(due, slot)| counts(pages, due, slot));
         }
-        self.queues.calendar.push((self.pages.get(slot).due, slot));
+        self.queues.push(self.pages.get(slot).due, slot);
     }
 
     /// Brings the queues up to a time: pages that are due go to their hosts, hosts whose time has come open.
-    fn drain(&mut self, now: f64) {
+    pub(crate) fn drain(&mut self, now: f64) {
         let tick = Tick::floor(now);
         while let Some((due, slot)) = self.queues.calendar.first()
             && due <= tick
@@ -160,11 +172,12 @@ impl State {
                 self.let_wait(slot, due);
             }
         }
-        while let Some(&Reverse((rise, slot, epoch))) = self.queues.rises.peek()
+        while let Some(&Reverse((rise, slot, due, epoch))) = self.queues.rises.peek()
             && rise <= tick
         {
             self.queues.rises.pop();
-            if self.queues.is_current(epoch, slot) && self.rises_at(slot, rise) {
+            // What is believed may have changed since this time was found: its level is looked up anew.
+            if self.queues.is_current(epoch, slot) && counts(&self.pages, due, slot) {
                 self.let_wait(slot, rise);
             }
         }
@@ -197,18 +210,36 @@ impl State {
     fn let_wait(&mut self, slot: u32, at: Tick) {
         let ((rank, rises), page) = (self.rank(slot, at), self.pages.get(slot));
         let (host, lane) = (page.host, self.gates.lane(page.group));
-        self.hosts.entry(host).or_default().lane(lane).waiting.push(Reverse((rank, slot)));
+        let found = self.hosts.entry(host).or_default().lane(lane);
+        found.waiting.push(Reverse((rank, slot)));
+        if found.waiting.len() > 2 * found.swept + LEFTOVERS {
+            self.sweep(HostId(host), lane);
+        }
         if rises < Tick::LAST {
             if self.queues.rises.len() > 2 * self.pages.len() + 1024 {
                 let (pages, mut all) = (&self.pages, std::mem::take(&mut self.queues.rises));
-                all.retain(|Reverse((rise, slot, epoch))| {
-                    pages.get(*slot).due < *rise && self.queues.is_current(*epoch, *slot)
+                all.retain(|Reverse((_, slot, due, epoch))| {
+                    counts(pages, *due, *slot) && self.queues.is_current(*epoch, *slot)
                 });
                 self.queues.rises = all;
             }
-            self.queues.rises.push(Reverse((rises, slot, self.queues.epoch)));
+            self.queues.rises.push(Reverse((rises, slot, rank.due, self.queues.epoch)));
         }
         self.settle(host);
+    }
+
+    /// Leaves each page that waits in a lane its highest level only. At a host that is closed for long, and below those who come first,
+    /// nothing else would be met.
+    fn sweep(&mut self, id: HostId, lane_id: LaneId) {
+        let Some(host) = self.hosts.get_mut(&id.0) else { return };
+        let lane = host.lane(lane_id);
+        let mut entries: Vec<(Rank, u32)> =
+            std::mem::take(&mut lane.waiting).into_iter().map(|Reverse(entry)| entry).collect();
+        entries.retain(|entry| self.queues.waits(*entry, (id, lane_id), (&self.pages, &self.gates)));
+        entries.sort_unstable_by_key(|(rank, slot)| (*slot, *rank));
+        entries.dedup_by_key(|(_, slot)| *slot);
+        lane.swept = entries.len();
+        lane.waiting = entries.into_iter().map(Reverse).collect();
     }
 
     /// Is it a time at which a host may be visited?
@@ -261,15 +292,13 @@ impl State {
         let (mut seen, mut found) = (Vec::new(), None);
         let most = if unseen_since.is_some() { usize::MAX } else { LOOKAHEAD };
         while found.is_none() && seen.len() < most {
-            let Some((due, slot)) = self.queues.calendar.pop() else { break };
+            let Some(((due, slot), place)) = self.queues.calendar.pop() else { break };
             if counts(&self.pages, due, slot) {
-                seen.push((due, slot));
+                seen.push(((due, slot), place));
                 found = self.may_come_early(slot, now, unseen_since).then_some(slot);
             }
         }
-        for entry in seen {
-            self.queues.calendar.push(entry);
-        }
+        self.queues.calendar.put_back(seen);
         found
     }
 
@@ -315,4 +344,51 @@ impl State {
 /// Is a page due by a time, and not being visited?
 pub(crate) fn counts_by(page: &Page, tick: Tick) -> bool {
     page.due <= tick && page.due < Tick::LAST && !page.is_leased()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{GroupId, GroupRule, HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Settings};
+    use everfresh::{Period, Unit};
+
+    fn open(per_day: f64) -> Scheduler<Memory> {
+        Scheduler::open(Settings::new(per_day, Unit::Day).unwrap(), Memory::new(), 0.0).unwrap()
+    }
+
+    #[test]
+    fn lanes_do_not_grow_with_plans_while_a_host_is_closed() {
+        let mut scheduler = open(1000.0);
+        for id in 0..100u32 {
+            let pin = Period::of(600.0 + f64::from(id), Unit::Second).unwrap();
+            scheduler.add(0.0, PageId(id.into()), PageTerms::new(HostId(0)).pinned(pin).unwrap()).unwrap();
+        }
+        scheduler.block(0.0, HostId(0), 1e9).unwrap();
+        for plan in 1..=100 {
+            let now_s = f64::from(plan) * 3600.0;
+            scheduler.replan(now_s).unwrap();
+            assert!(scheduler.lease(now_s, 1).unwrap().is_empty());
+        }
+        let waiting: usize = scheduler.state.hosts[&0].lanes.iter().map(|lane| lane.waiting.len()).sum();
+        assert!((100..=2 * 100 + super::LEFTOVERS).contains(&waiting), "{waiting}");
+    }
+
+    #[test]
+    fn looking_ahead_within_a_plan_leaves_nobody_twice() {
+        let (mut scheduler, pages) = (open(1e7), 2000);
+        let daily = GroupRule::Every(Period::of(1.0, Unit::Day).unwrap());
+        scheduler.rule(0.0, GroupId(0), daily).unwrap();
+        (0..pages).for_each(|id| scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0))).unwrap());
+        for now_s in (0..90_000).step_by(100).map(f64::from) {
+            for lease in scheduler.lease(now_s, 1000).unwrap() {
+                scheduler.complete(now_s, lease.id, Outcome::Unchanged).unwrap();
+            }
+        }
+        // Habits, twice counting, four turns of hosts and groups: then the price, and half of the due times.
+        (0..9).for_each(|_| assert!(!scheduler.plan_on(90_000.0, 1000).unwrap()));
+        assert!(scheduler.lease_ahead(90_000.0, 1, 0.0).unwrap().is_empty());
+        scheduler.finish_plan().unwrap();
+        // One or the other is due by now, and waits with its host.
+        let len = scheduler.state.queues.calendar.len();
+        assert!((1990..=2000).contains(&len), "{len}");
+    }
 }

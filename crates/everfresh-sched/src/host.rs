@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// When pages that wait rise, by their slots, with the epoch of the plan that says so.
-pub(crate) type Rises = BinaryHeap<Reverse<(Tick, u32, u16)>>;
+/// When pages that wait rise, by their slots; with when they were due, and the epoch in which they came to wait.
+pub(crate) type Rises = BinaryHeap<Reverse<(Tick, u32, Tick, u16)>>;
 
 /// Pages that are due, who is first first.
 pub(crate) type Waiting = BinaryHeap<Reverse<(Rank, u32)>>;
@@ -94,6 +94,8 @@ pub(crate) struct Host {
 pub(crate) struct Lane {
     pub(crate) id: LaneId,
     pub(crate) waiting: Waiting,
+    /// How many there were when those were dropped who no longer wait.
+    pub(crate) swept: usize,
     /// The rank under which it stands among the open ones.
     pub(crate) open: Option<Rank>,
 }

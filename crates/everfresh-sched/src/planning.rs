@@ -9,7 +9,7 @@
 //! What happens meanwhile counts from the next stage on. Slices are events: whoever replays them makes the same plan.
 
 use crate::page::Trouble;
-use crate::replan::{Full, PRICED};
+use crate::replan::{Full, PIECE, PRICED};
 use crate::state::State;
 use crate::tick::Tick;
 use rayon::prelude::*;
@@ -21,8 +21,9 @@ pub(crate) struct Planning {
     /// The slot, or the bucket, with which the next slice of this stage begins.
     next: usize,
     live: usize,
-    /// What visiting all live pages once costs.
+    /// What visiting all live pages once costs; the last of them are not yet in it.
     round: f64,
+    last: f64,
     sample: Sample,
     hosts: Buckets,
     groups: Buckets,
@@ -111,16 +112,22 @@ impl Buckets {
 impl State {
     /// Makes a plan at once.
     pub(crate) fn replan(&mut self, now_s: f64) {
-        self.planning = None;
-        self.plan_on(now_s, usize::MAX);
+        let now = self.clock(now_s);
+        self.planning = Some(Planning::default());
         while self.planning.is_some() {
-            self.plan_on(now_s, usize::MAX);
+            self.plan_slice(now, usize::MAX);
         }
     }
 
     /// Makes the next slice of a plan, over so many pages; the first one of a new plan if none is being made.
     pub(crate) fn plan_on(&mut self, now_s: f64, most: usize) {
         let now = self.clock(now_s);
+        // Whoever is due by now has the level that it had before this slice, whenever somebody looked.
+        self.drain(now);
+        self.plan_slice(now, most);
+    }
+
+    fn plan_slice(&mut self, now: f64, most: usize) {
         let mut planning = self.planning.take().unwrap_or_default();
         let stage = planning.stage;
         let next = match stage {
@@ -153,10 +160,14 @@ impl State {
         let slots = self.pages.slots_from(planning.next, most);
         let live: Vec<u32> = slots.into_par_iter().filter(|slot| self.is_live(*slot)).collect();
         planning.next = planning.next.saturating_add(most);
-        planning.live += live.len();
-        planning.round += self.round(&live);
         for slot in live {
             let page = self.pages.get(slot);
+            // Summed as all at once are.
+            planning.last += self.pages.rare(slot).cost;
+            planning.live += 1;
+            if planning.live.is_multiple_of(PIECE) {
+                planning.round += std::mem::take(&mut planning.last);
+            }
             planning.sample.meet(slot);
             planning.hosts.put(page.host, slot);
             if !planning.groups.pages.is_empty() && self.gates.limits(page.group).gap().seconds() > 0.0 {
@@ -166,6 +177,7 @@ impl State {
         if planning.next < self.pages.slot_count() {
             return Stage::Count;
         }
+        planning.round += std::mem::take(&mut planning.last);
         if planning.round > 0.0 {
             self.round_s = planning.round / self.settings.budget_per_s;
         }

@@ -13,16 +13,36 @@
 use crate::state::State;
 use crate::terms::GroupRule;
 use crate::tick::Tick;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
-/// Who is first: the highest level, then who was due first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Who is first: the highest level, then who was due first, whatever the epoch.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Rank {
     pub(crate) level: Reverse<i16>,
     pub(crate) due: Tick,
     /// Of the plan under which it was found.
     pub(crate) epoch: u16,
 }
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Rank) -> Ordering {
+        (self.level, self.due).cmp(&(other.level, other.due))
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Rank) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rank {
+    fn eq(&self, other: &Rank) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Rank {}
 
 /// The first level of those to whom a visit was promised by now.
 pub(crate) const PROMISED: i16 = 1000;
@@ -94,11 +114,5 @@ impl State {
         let next = if level == self.level_of_price() + ABOVE { PROMISED } else { level + 1 };
         let rises = if level == LATEST { Tick::LAST } else { self.reaches(slot, next) };
         (Rank { level: Reverse(level), due: self.pages.get(slot).due, epoch: self.queues.epoch() }, rises)
-    }
-
-    /// Does a page that waits rise just then?
-    pub(crate) fn rises_at(&self, slot: u32, at: Tick) -> bool {
-        let page = self.pages.get(slot);
-        !page.is_leased() && page.due < at && self.reaches(slot, self.level(slot, at)) == at
     }
 }

@@ -262,7 +262,8 @@ pub(crate) fn meeting(supply: f64, guess: f64, demand: impl Fn(f64) -> f64) -> f
     }
     // A bracket: from the guess as far as a root says and a little, then ever further.
     let (mut near, mut far, mut step) = ((start, first), (start, first), (2.5 * first).clamp(-most, most));
-    while (far.1 > 0.0) == (first > 0.0) && far.0.abs() < most {
+    let is_inside = |log: f64| if first > 0.0 { log < most } else { log > -most };
+    while (far.1 > 0.0) == (first > 0.0) && is_inside(far.0) {
         near = far;
         let log = (far.0 + step).clamp(-most, most);
         far = (log, excess(log));
@@ -308,6 +309,15 @@ mod tests {
             assert!((price / 3600.0 - 1.0).abs() < 2e-4, "{price}");
             let steep = meeting(0.5, guess, |price| (-price / 1000.0).exp());
             assert!((steep / 693.147 - 1.0).abs() < 2e-4, "{steep}");
+        }
+    }
+
+    #[test]
+    fn a_price_that_fell_as_far_as_prices_fall_rises_again() {
+        let (lowest, highest) = (meeting(5.0, 1.0, |_| 1.0), meeting(5.0, 1.0, |_| 9.0));
+        for guess in [lowest, highest] {
+            let price = meeting(5.0, guess, |price| 300.0 / price.sqrt());
+            assert!((price / 3600.0 - 1.0).abs() < 2e-4, "{price} from {guess}");
         }
     }
 

@@ -258,8 +258,9 @@ impl<S: Store> Scheduler<S> {
 
     /// Makes at once what is left of a plan that is being made in slices.
     pub fn finish_plan(&mut self) -> Result<()> {
-        while self.is_planning() {
-            self.plan_on(self.state.settings.start_s + self.state.now_s, u32::MAX)?;
+        while let Some(event) = self.state.rest_of_plan() {
+            self.store.stage(&[event])?;
+            self.state.apply(&event)?;
         }
         Ok(())
     }
@@ -341,7 +342,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// What the last plan leads to: about what [`Scheduler::forecast`] says of the budget as it is, told by some 65,536 pages, so
-    /// that it holds up nobody.
+    /// that it holds up nobody. Hosts and groups that cannot keep promises are known from the first plan on that this scheduler makes.
     pub fn expected(&self) -> Freshness {
         self.state.expected()
     }

@@ -211,6 +211,12 @@ impl State {
         self.pages.slots().map(|slot| self.pages.id(slot))
     }
 
+    /// What makes the rest of a plan that is being made, if one is: it may take several. States are kept when none is.
+    pub fn rest_of_plan(&self) -> Option<Event> {
+        let now_s = self.settings.start_s + self.now_s;
+        self.planning.as_ref().map(|_| Event::Planned { now_s, most: u32::MAX })
+    }
+
     /// What it was opened with last.
     pub const fn settings(&self) -> &Settings {
         &self.settings

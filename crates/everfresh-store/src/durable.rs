@@ -1,7 +1,8 @@
-use crate::engine::Engine;
+use crate::engine::{Engine, damaged};
 use crate::failed;
 use crate::holder::Holder;
 use crate::keep::{Keep, Leased, Roll};
+use crate::log;
 use crate::names::{Names, page_id};
 use everfresh_sched::{Error, Event, GroupId, HostId, PageId, Result, State, Store, record};
 use fjall::{Keyspace, PersistMode};
@@ -63,7 +64,7 @@ impl Durable {
     pub fn open(dir: &Path, who: &str) -> Result<Durable> {
         let holder = Holder::of(dir, who)?;
         crate::look::clean(dir);
-        if !Durable::exists(dir) && !crate::log::files(dir)?.is_empty() {
+        if !Durable::exists(dir) && !log::files(dir)?.is_empty() {
             let text = "has a visit log and no engine; `everfresh rebuild` makes it anew";
             return Err(Error::Store(format!("{} {text}", dir.display())));
         }
@@ -72,7 +73,7 @@ impl Durable {
         engine.forget_others(kept)?;
         let generation = engine.generations().last().copied().unwrap_or(kept).max(kept);
         let events = engine.events(generation)?;
-        let next = next_event(&engine, kept)?;
+        let next = next_event(dir, &engine, kept)?;
         let names = Names::load(&engine)?;
         Ok(Durable {
             dir: dir.to_owned(),
@@ -127,6 +128,10 @@ impl Durable {
             None => self.reopen()?,
         };
         Ok(self.open.insert(opened))
+    }
+
+    pub(crate) fn open_engine(&mut self) -> Result<&Engine> {
+        self.engine().map(|(engine, _)| engine)
     }
 
     /// Opens the engine again after a failure. What was refused then may have reached the disk: it did not happen.
@@ -237,8 +242,7 @@ impl Durable {
 
     /// Bytes on disk: the engine's, and the visit log's.
     pub fn disk_bytes(&mut self) -> Result<(u64, u64)> {
-        let log =
-            crate::log::files(&self.dir)?.iter().filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum();
+        let log = log::files(&self.dir)?.iter().filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum();
         let (engine, _) = self.engine()?;
         Ok((engine.db.disk_space().map_err(|error| failed("engine")(&error))?, log))
     }
@@ -293,8 +297,16 @@ fn commit(engine: &Engine, log: &Keyspace, staged: &Staged, next: u64, events: &
     batch.commit().map_err(|error| failed("events")(&error))
 }
 
-/// One more than the number of the last event.
-fn next_event(engine: &Engine, kept: u64) -> Result<u64> {
+/// One more than the number of the last event, which the visit log cannot be ahead of.
+pub(crate) fn next_event(dir: &Path, engine: &Engine, kept: u64) -> Result<u64> {
+    let next = next_known(engine, kept)?;
+    if log::last_number(dir)?.is_some_and(|last| last >= next) {
+        return Err(damaged("the engine, which has lost events that the visit log has,"));
+    }
+    Ok(next)
+}
+
+fn next_known(engine: &Engine, kept: u64) -> Result<u64> {
     for generation in engine.generations().into_iter().rev().filter(|generation| *generation >= kept) {
         if let Some(entry) = engine.events(generation)?.last_key_value() {
             let (key, value) = entry.into_inner().map_err(|error| failed("events")(&error))?;

@@ -149,7 +149,7 @@ impl Engine {
     }
 }
 
-fn damaged(shown: &str) -> Error {
+pub(crate) fn damaged(shown: &str) -> Error {
     Error::Store(format!("{shown} is damaged; `everfresh rebuild` makes it anew from the visit log"))
 }
 

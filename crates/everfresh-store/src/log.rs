@@ -27,6 +27,8 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -59,6 +61,20 @@ pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = paths.filter(is_log).collect();
     found.sort_by_key(|path| generation(path));
     Ok(found)
+}
+
+/// The number of the last event in the log, as the footer of its last file says; none where it does not.
+pub(crate) fn last_number(dir: &Path) -> Result<Option<u64>> {
+    let Some(path) = files(dir)?.pop() else { return Ok(None) };
+    let Ok(footer) = File::open(&path).map_err(Into::into).and_then(SerializedFileReader::new) else {
+        return Ok(None);
+    };
+    // Statistics know signed numbers; those of events are far from where that matters.
+    let last = footer.metadata().row_groups().last().and_then(|group| match group.column(0).statistics() {
+        Some(Statistics::Int64(numbers)) => numbers.max_opt().copied(),
+        _ => None,
+    });
+    Ok(last.and_then(|last| u64::try_from(last).ok()))
 }
 
 /// The number in the name of a file of the log.

@@ -7,18 +7,22 @@ use everfresh_sched::{Error, Result};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How directories of such copies begin.
 const PREFIX: &str = ".look-";
 
-/// The engine may write tables out just then: it is tried so often.
-const TRIES: u32 = 20;
+/// The engine may write tables out just then: it is tried for so long.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// With pauses of this length.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The files of the engine in `dir`, in a directory of their own that goes when it is dropped.
 pub(crate) fn copy(dir: &Path) -> Result<TempDir> {
     let failed = |error: io::Error| Error::Store(format!("cannot look at {}: {error}", dir.display()));
-    for _ in 0..TRIES {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
         // Beside the store, where files can be linked; elsewhere if nothing may be written there.
         let beside = tempfile::Builder::new().prefix(PREFIX).tempdir_in(dir);
         let look = beside.or_else(|_| tempfile::tempdir()).map_err(failed)?;
@@ -30,7 +34,7 @@ pub(crate) fn copy(dir: &Path) -> Result<TempDir> {
             Ok(()) if is_whole => return Ok(look),
             // A table that was merged away.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => std::thread::sleep(std::time::Duration::from_millis(50)),
+            _ => std::thread::sleep(PAUSE),
         }
     }
     Err(Error::Store(format!("cannot look at {}: it changes all the time", dir.display())))

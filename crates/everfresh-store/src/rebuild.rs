@@ -1,11 +1,11 @@
 //! All state, from the visit log alone.
 
-use crate::durable::Durable;
+use crate::durable::{Durable, next_event};
 use crate::engine::Engine;
 use crate::failed;
 use crate::holder::Holder;
 use crate::keep::Roll;
-use crate::log::{self, Read};
+use crate::log::{self, Read, Row};
 use everfresh_sched::{Error, Event, Result, State};
 use std::path::Path;
 use std::{fs, io};
@@ -46,6 +46,7 @@ pub fn rebuild(dir: &Path, who: &str, progress: &mut dyn FnMut(u64)) -> Result<R
             replay.take(&read)
         })?;
     }
+    let last = if store.write_rest_of_plan(dir, last + 1, &mut replay)? { last + 1 } else { last };
     let Some(state) = replay.state else {
         return Err(Error::Store("the visit log must begin with settings".to_owned()));
     };
@@ -63,9 +64,31 @@ fn gone_is_fine(error: io::Error) -> io::Result<()> {
 fn roll_rest(dir: &Path) -> Result<()> {
     let engine = Engine::open(dir)?;
     let kept = engine.kept()?;
+    // It would write over what it has lost.
+    next_event(dir, &engine, kept)?;
     let leased = engine.kept_state()?.map(|state| state.live().collect()).unwrap_or_default();
     let mut roll = Roll { engine: engine.clone(), dir: dir.to_owned(), leased, removed: Vec::new() };
     engine.generations().into_iter().filter(|generation| *generation >= kept).try_for_each(|one| roll.write(one))
+}
+
+impl Durable {
+    /// Makes the rest of a plan that was being made, and writes it down as a generation of its own: whoever rebuilds again finds it.
+    fn write_rest_of_plan(&mut self, dir: &Path, generation: u64, replay: &mut Replay) -> Result<bool> {
+        let mut file = None;
+        while let Some(event) = replay.state.as_ref().and_then(State::rest_of_plan) {
+            let file = match &mut file {
+                Some(file) => file,
+                none => none.insert(log::Writer::new(dir, generation)?),
+            };
+            let row = Row { number: replay.events, event, page: None };
+            file.push(row, self.open_engine()?)?;
+            State::fold(&mut replay.state, &event)?;
+            replay.events += 1;
+        }
+        let is_any = file.is_some();
+        file.map_or(Ok(()), |file| file.finish(self.open_engine()?))?;
+        Ok(is_any)
+    }
 }
 
 #[derive(Default)]

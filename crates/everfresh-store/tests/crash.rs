@@ -14,7 +14,7 @@ mod common;
 #[path = "common/small_disk.rs"]
 mod small_disk;
 
-use common::{settings, step};
+use common::{copy_all, settings, step};
 use everfresh_sched::{HostId, Memory, PageId, PageTerms, Result, Scheduler, State, Store};
 use everfresh_store::{Durable, rebuild};
 use rand::{RngExt, SeedableRng};
@@ -218,18 +218,6 @@ fn journal(dir: &Path) -> PathBuf {
 /// So much of a log is written; the engine makes it longer beforehand.
 fn written(log: &[u8]) -> usize {
     log.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
-}
-
-fn copy_all(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
-        let target = to.join(entry.file_name().unwrap());
-        if entry.is_dir() {
-            copy_all(&entry, &target);
-        } else {
-            std::fs::copy(&entry, &target).unwrap();
-        }
-    }
 }
 
 #[test]

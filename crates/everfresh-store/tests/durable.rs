@@ -10,8 +10,8 @@
 
 mod common;
 
-use common::{settings, step};
-use everfresh_sched::{Error, HostId, Memory, PageId, PageTerms, Scheduler, checks};
+use common::{copy_all, settings, step};
+use everfresh_sched::{Error, HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Store, checks};
 use everfresh_store::{Durable, log, page_id, rebuild};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,8 +46,14 @@ fn the_visit_log_alone_gives_back_all_state() {
         step(&mut durable, number).unwrap();
         if number % 700 == 699 {
             durable.compact().unwrap();
+            memory.finish_plan().unwrap();
         }
     }
+    // A rebuild would make the rest of a plan, too, which takes further events.
+    for finished in [memory.finish_plan(), durable.finish_plan()] {
+        finished.unwrap();
+    }
+    durable.store_mut().flush().unwrap();
     assert!(durable.state() == memory.state());
     let events = durable.store().events();
     assert!(events > 10_000, "{events}");
@@ -102,7 +108,7 @@ fn walk(dir: &Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn a_row_says_which_page_was_visited() {
     let dir = tempfile::tempdir().unwrap();
-    let mut scheduler = scheduler(dir.path());
+    let mut scheduler = self::scheduler(dir.path());
     let address = "https://example.org/a";
     let (page, is_known) = scheduler.store_mut().page(address, |_| false).unwrap();
     assert_eq!((page, is_known), (page_id(address), false));
@@ -178,7 +184,7 @@ fn who_comes_second_hears_who_has_it() {
 #[test]
 fn a_store_can_be_looked_at_while_another_works() {
     let dir = tempfile::tempdir().unwrap();
-    let mut scheduler = scheduler(dir.path());
+    let mut scheduler = self::scheduler(dir.path());
     let (known, looks) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let is_over = || looks.load(Ordering::SeqCst) >= 10;
     std::thread::scope(|scope| {
@@ -237,4 +243,61 @@ fn a_log_that_is_cut_off_or_has_a_gap_is_refused() {
     assert!(text.contains(&files[1].display().to_string()), "{text}");
     std::fs::write(&files[1], whole).unwrap();
     rebuild(dir.path(), "a test", &mut |_| {}).unwrap();
+}
+
+/// A store with visits, and a plan that is being made.
+fn planning(dir: &Path) -> Scheduler<Durable> {
+    let mut scheduler = self::scheduler(dir);
+    let pages: Vec<_> = (0..100).map(|id| (PageId(id), PageTerms::new(HostId(0)))).collect();
+    scheduler.add_all(0.0, &pages).unwrap();
+    for lease in scheduler.lease(1.0, 5).unwrap() {
+        scheduler.complete(1.0, lease.id, Outcome::Unchanged).unwrap();
+    }
+    (0..9).for_each(|_| assert!(!scheduler.plan_on(2.0, 40).unwrap()));
+    scheduler.store_mut().flush().unwrap();
+    scheduler
+}
+
+#[test]
+fn a_plan_that_was_being_made_is_made_by_a_rebuild_and_known_to_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut expected = Memory::new();
+    let scheduler = planning(dir.path());
+    expected.keep(scheduler.state()).unwrap();
+    drop(scheduler);
+    let mut expected = Scheduler::open(settings(), expected, 0.0).unwrap();
+    expected.finish_plan().unwrap();
+    rebuild(dir.path(), "a test", &mut |_| {}).unwrap();
+    let mut scheduler = self::scheduler(dir.path());
+    assert!(!scheduler.is_planning() && scheduler.state() == expected.state());
+    scheduler.plan_on(500.0, 1).unwrap();
+    for lease in scheduler.lease(1000.0, 5).unwrap() {
+        scheduler.complete(1000.0, lease.id, Outcome::Unchanged).unwrap();
+    }
+    scheduler.compact().unwrap();
+    scheduler.store_mut().settle().unwrap();
+    let before = scheduler.state().clone();
+    drop(scheduler);
+    rebuild(dir.path(), "a test", &mut |_| {}).unwrap();
+    assert!(*self::scheduler(dir.path()).state() == before);
+}
+
+/// Cut off after the visit log was written and before the word that its state counts; then the engine's log loses its end.
+#[test]
+fn an_engine_that_knows_less_than_the_visit_log_is_refused() {
+    let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut scheduler = planning(dir.path());
+    copy_all(&dir.path().join("engine"), &copy.path().join("engine"));
+    scheduler.compact().unwrap();
+    scheduler.store_mut().settle().unwrap();
+    let events = scheduler.store().events();
+    drop(scheduler);
+    copy_all(&dir.path().join("visits"), &copy.path().join("visits"));
+    let engine = std::fs::read_dir(copy.path().join("engine")).unwrap().map(|entry| entry.unwrap().path());
+    let journal = engine.filter(|path| path.extension().is_some_and(|end| end == "jnl")).max().unwrap();
+    let bytes = std::fs::read(&journal).unwrap();
+    std::fs::write(&journal, &bytes[..200]).unwrap();
+    let text = Durable::open(copy.path(), "a test").unwrap_err().to_string();
+    assert!(text.contains("lost events that the visit log has") && text.contains("everfresh rebuild"), "{text}");
+    assert_eq!(rebuild(copy.path(), "a test", &mut |_| {}).unwrap().events, events);
 }

@@ -2,6 +2,7 @@
 
 use everfresh::Unit;
 use everfresh_sched::{GroupId, HostId, HostLimits, Outcome, PageId, PageTerms, Result, Scheduler, Settings, Store};
+use std::path::Path;
 
 pub(crate) fn settings() -> Settings {
     Settings::new(5.0, Unit::Second).unwrap().with_seed(7)
@@ -42,5 +43,17 @@ fn outcome(number: u64) -> Outcome {
         1 => Outcome::Failed { retryable: number % 4 == 1 },
         2 => Outcome::Gone,
         _ => Outcome::Unchanged,
+    }
+}
+
+pub(crate) fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
+        let target = to.join(entry.file_name().unwrap());
+        if entry.is_dir() {
+            copy_all(&entry, &target);
+        } else {
+            std::fs::copy(&entry, &target).unwrap();
+        }
     }
 }

@@ -294,6 +294,32 @@ fn damage_in_the_middle_costs_what_it_hits_and_nothing_is_cut() {
     assert_eq!(files(folder.path()).len(), 2);
 }
 
+/// Files are read in pieces of 65,536 bytes; the first two bytes of a record may lie in different ones.
+#[test]
+fn a_record_that_begins_with_the_last_byte_of_a_piece_is_found() {
+    let keep = |folder: &Path, length: usize| {
+        let mut archive = Archive::open(folder, Settings { level: 0, ..Settings::default() }).unwrap();
+        archive.keep_resource("file:///long", time(0), "text/plain", &vec![b'x'; length]).unwrap();
+        let next = archive.keep_resource("file:///next", time(1), "text/plain", b"soup").unwrap();
+        archive.keep_resource("file:///last", time(2), "text/plain", b"fish").unwrap();
+        archive.settle().unwrap();
+        next.offset
+    };
+    let offset = keep(tempfile::tempdir().unwrap().path(), 60_000);
+    for last in [65_534, 65_535, 65_536] {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(keep(folder.path(), 60_000 + last - usize::try_from(offset).unwrap()), last as u64);
+        assert_eq!(kinds(&files(folder.path())[0]).len(), 4);
+        // An index that is made anew has it, and nothing is taken for damage.
+        fs::remove_dir_all(folder.path().join("index")).unwrap();
+        fs::remove_file(folder.path().join("synced.json")).unwrap();
+        let mut archive = archive(folder.path());
+        assert_eq!(archive.history("file:///next").unwrap().len(), 1);
+        archive.keep_resource("file:///new", time(3), "text/plain", b"salad").unwrap();
+        assert_eq!(files(folder.path()).len(), 1);
+    }
+}
+
 #[test]
 fn zeros_that_a_power_failure_leaves_are_cut() {
     let folder = tempfile::tempdir().unwrap();

@@ -83,7 +83,7 @@ impl Reader {
     /// Looks at what comes: a member is opened.
     fn begin(&self, mut input: BufReader<File>) -> Result<Option<Source>> {
         let failed = || Error::file("read", &self.path);
-        let buffer = input.fill_buf().map_err(failed())?;
+        let buffer = ahead(&mut input).map_err(failed())?;
         if buffer.is_empty() {
             return Ok(None);
         }
@@ -107,9 +107,13 @@ impl Reader {
             Err(source) => return Some(Err(Error::file("read", &self.path)(source))),
         };
         // A file may turn from plain to compressed where it was put together from others.
-        if input.buffer().starts_with(&GZIP[..2]) {
-            self.source = Some(Source::Plain(input));
-            return None;
+        match ahead(&mut input).map(|bytes| bytes.starts_with(&GZIP[..2])) {
+            Ok(true) => {
+                self.source = Some(Source::Plain(input));
+                return None;
+            }
+            Ok(false) => {}
+            Err(source) => return Some(Err(Error::file("read", &self.path)(source))),
         }
         let found = Record::read(&mut input, self.most_bytes).and_then(|found| Ok((found, input.stream_position()?)));
         match found {
@@ -189,6 +193,15 @@ impl Reader {
         };
         begins().unwrap_or(false)
     }
+}
+
+/// The next bytes, two at least unless the file ends: a buffer may end between them.
+fn ahead(input: &mut BufReader<File>) -> io::Result<&[u8]> {
+    if input.fill_buf()?.len() < 2 {
+        let at = input.stream_position()?;
+        input.seek(SeekFrom::Start(at))?;
+    }
+    input.fill_buf()
 }
 
 /// The place of the next magic number of gzip, or of a line that begins like a record.

@@ -362,6 +362,10 @@ impl<P: Policy> Scene<'_, P> {
         if due < from {
             // Cheaper visits make many pages due at once: a crawler takes them one after the other.
             due = from + cell.rng.random::<f64>() * (to - from);
+            if self.policy.minds_hours(&cell.memory) {
+                let timed = self.policy.timed(&cell.about, &cell.memory, seconds(due - cell.visited_s));
+                due = (cell.visited_s + timed.seconds()).max(from);
+            }
         }
         loop {
             let change = cell.pair.next_s().min(cell.dies_s);
@@ -400,7 +404,12 @@ impl<P: Policy> Scene<'_, P> {
         let price = self.prices.on_host(cell.host, self.prices.price);
         if cell.asked.0 != price {
             let within = (to - cell.visited_s) / (stretch * cell.factor);
-            let due = self.policy.due_within(&cell.about, &cell.memory, price, seconds(within));
+            let due = if self.policy.minds_hours(&cell.memory) {
+                let period = self.policy.period(&cell.about, &cell.memory, price);
+                Some(self.policy.timed(&cell.about, &cell.memory, period))
+            } else {
+                self.policy.due_within(&cell.about, &cell.memory, price, seconds(within))
+            };
             let Some(period) = due else { return f64::INFINITY };
             cell.asked = (price, period.seconds().max(1.0));
         }

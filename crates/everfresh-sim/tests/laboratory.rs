@@ -152,6 +152,22 @@ fn learning_pays_in_every_world() {
     }
 }
 
+/// Pages that change every day at three, seen once a day: nobody tells ours the hour, and it comes to visit soon after it.
+#[test]
+fn pages_that_change_by_the_clock_are_visited_by_it() {
+    let versions =
+        |page: u64| (0..300u32).map(move |day| (1e9 + (0.625 + f64::from(day)) * DAY, vec![page, u64::from(day)]));
+    let pages: Vec<Vec<(f64, Vec<u64>)>> = (0..40).map(|page| versions(1000 + page).collect()).collect();
+    let (world, duration_s) = of_snapshots("daily", &pages, &Window::default()).unwrap();
+    let conditions = Conditions { duration_s, warmup_s: 100.0 * DAY, ..conditions(0.0, 1.0) };
+    let fresh = |entrant: Entrant| entrant.run_held(&world, &conditions, &always).unwrap().freshness().mean;
+    let (uniform, ours) = (fresh(Entrant::Uniform), fresh(Entrant::Posterior));
+    assert!((0.4..0.6).contains(&uniform) && ours > 0.85, "uniform {uniform}, ours {ours}");
+    for peer in Entrant::all().filter(|entrant| entrant.is_peer()) {
+        assert!(fresh(peer) < ours, "{} {}, ours {ours}", peer.name(), fresh(peer));
+    }
+}
+
 /// After twenty visits a page, exact Bayes with the true prior has no more than the optimum, and ours most of what that has.
 #[test]
 fn ours_has_most_of_what_visits_can_tell() {

@@ -20,6 +20,7 @@
 
 mod bayes;
 pub mod checks;
+mod hours;
 mod known;
 mod op08;
 pub mod peers;
@@ -138,6 +139,16 @@ pub trait Policy: Sync {
     /// The period, if the next visit is due at most `elapsed` after the last: for those who only ask whether it is.
     fn due_within(&self, about: &About, memory: &Self::Memory, price: f64, elapsed: Period) -> Option<Period> {
         Some(self.period(about, memory, price)).filter(|period| *period <= elapsed)
+    }
+
+    /// May the next visit to a page come at another hour than its period says?
+    fn minds_hours(&self, _memory: &Self::Memory) -> bool {
+        false
+    }
+
+    /// The time after the last visit at which it is best made, where it would be due after `period`: a better hour nearby.
+    fn timed(&self, _about: &About, _memory: &Self::Memory, period: Period) -> Period {
+        period
     }
 
     /// Learns from all pages together: priors and shared habits. Called now and then, between visits.

@@ -1,3 +1,4 @@
+use super::hours::{Clocked, Hours, Witness};
 use super::{About, Outcome, Policy, Visit};
 use crate::curve::{Age, DivergenceCurve, Lomax};
 use crate::error::Result;
@@ -43,6 +44,9 @@ pub enum Aim {
 /// who knows only what pages are like, which visits find a change (by three standard errors over stretches of time), all pages are taken for
 /// alike, and visits are uniform, but for weights and costs, which then count as for the age, by their roots: one freshness curve for
 /// all pages, near its ceiling, would give them all up together.
+///
+/// The hours and weekdays at which pages change are learnt from the panel, too, and once they foretell changes (again by three
+/// standard errors) visits are moved to just after them, by at most half a week; see [`Policy::timed`].
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Posterior {
@@ -55,6 +59,9 @@ pub struct Posterior {
     trust: Trust,
     hierarchy: Hierarchy,
     depth: Depth,
+    /// Not stored: memories that are stored have no clock.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    hours: Hours,
 }
 
 /// Habits on trial, and the prior that goes with them.
@@ -73,6 +80,10 @@ pub struct Watched {
     failures: u8,
     /// A page of the panel.
     panel: Option<Box<Seat>>,
+    /// When it was last visited; none where visits keep to no hours.
+    visited_s: Option<f64>,
+    /// A page of the panel, by the clock.
+    clocked: Option<Box<Clocked>>,
 }
 
 /// What a page of the panel is followed by, under each of the habits on trial: 500 bytes. Opaque; see [`Watched::parts`].
@@ -84,12 +95,14 @@ impl Watched {
     /// A memory put together again: what is known of the rate, the mean divergence of its changes, and its seat on the panel.
     ///
     /// Whoever keeps very many pages keeps these apart, since only few pages have a panel and failures are the
-    /// scheduler's: [`Watched::parts`] takes a memory apart. A memory with failures comes back without them.
+    /// scheduler's: [`Watched::parts`] takes a memory apart. A memory comes back without failures, and without its clock: it does not
+    /// learn of hours, and its visits keep to none. Who spreads visits over the day has no use for it.
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a share needs few digits")]
     pub fn of_parts(state: PageState, mean_divergence: f64, panel: Option<Panel>) -> Watched {
         let changes = state.changes() as f32;
         let depth = Depth { sum: mean_divergence.clamp(0.0, 1.0) as f32 * changes, changes };
-        Watched { state, depth, failures: 0, panel: panel.map(|panel| panel.0) }
+        let panel = panel.map(|panel| panel.0);
+        Watched { state, depth, failures: 0, panel, visited_s: None, clocked: None }
     }
 
     /// What [`Watched::of_parts`] takes; the mean divergence of no changes is 0.
@@ -105,7 +118,7 @@ impl Watched {
     /// policy.observe(&about, &mut memory, &Visit { now_s: 86_400.0, elapsed, outcome, fragments: &[8] });
     /// let (state, mean_divergence, panel) = memory.clone().parts();
     /// assert_eq!((state.changes(), mean_divergence), (1, 0.25));
-    /// assert_eq!(Watched::of_parts(state, mean_divergence, panel), memory);
+    /// assert_eq!(Watched::of_parts(state, mean_divergence, panel).parts(), memory.parts());
     /// # Ok::<(), everfresh::Error>(())
     /// ```
     pub fn parts(self) -> (PageState, f64, Option<Panel>) {
@@ -177,18 +190,8 @@ struct Trust {
     /// How often all pages changed together, a part of them as a part; and how long a page was watched on average, in seconds.
     shocks: f64,
     watched_s: f64,
-    stretches: u32,
-    /// Over the stretches: gain, visits, and their squares and product.
-    sums: [f64; 5],
-    is_earned: bool,
+    witness: Witness,
 }
-
-/// Pages are told apart when that gains so many standard errors, and no more when it gains less than one. Two would do for one look;
-/// here is looked again and again.
-const EARNED: f64 = 3.0;
-
-/// So many stretches are needed to tell how they differ.
-const STRETCHES: u32 = 4;
 
 impl Trust {
     /// How often something befalls all pages alike, per second: what was seen of it, and half of one that was not seen yet.
@@ -210,14 +213,7 @@ impl Trust {
         // More changes than were foreseen are common to pages.
         self.shocks += (changes - own).max(0.0) / pages;
         let gain = changed - changes * (own / stranger).ln() + quiet - quiets * (own_quiet / stranger_quiet).ln();
-        let parts = [gain, visits, gain * gain, gain * visits, visits * visits];
-        self.sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
-        self.stretches += 1;
-        let [gain, visits, gain2, both, visits2] = self.sums;
-        let each = gain / visits;
-        let error = (gain2 - 2.0 * each * both + each * each * visits2).max(0.0).sqrt();
-        let bound = if self.is_earned { error } else { EARNED * error };
-        self.is_earned = self.stretches >= STRETCHES && gain > bound;
+        self.witness.hear(gain, visits);
     }
 }
 
@@ -283,6 +279,7 @@ impl Posterior {
             trust: Trust::default(),
             hierarchy: Hierarchy::new(BASE),
             depth: nothing,
+            hours: Hours::default(),
         }
     }
 
@@ -298,14 +295,14 @@ impl Posterior {
 
     /// Is every page followed by what its own visits told? Else all are taken for alike, which makes visits uniform.
     pub const fn tells_pages_apart(&self) -> bool {
-        self.trust.is_earned
+        self.trust.witness.is_earned()
     }
 
     /// The belief that counts: that of the page, once it has proved to foretell more than that of a stranger.
     ///
     /// α and β of Gamma(α, β) + c, c being the rate at which something befalls all pages: those with the same mean and variance.
     fn trusted(&self, about: &About, memory: &Watched) -> (f64, Period) {
-        if !self.trust.is_earned {
+        if !self.trust.witness.is_earned() {
             let all = self.hierarchy.global();
             return (all.alpha(), all.beta());
         }
@@ -335,7 +332,7 @@ impl Posterior {
     /// The mean divergence that counts for [`Aim::Content`].
     fn depth(&self, memory: &Watched) -> f64 {
         // Pages that are taken for alike are so in this too.
-        let own = if self.trust.is_earned { memory.depth } else { Depth::default() };
+        let own = if self.trust.witness.is_earned() { memory.depth } else { Depth::default() };
         own.mean_towards(self.depth).max(1e-3)
     }
 
@@ -345,7 +342,7 @@ impl Posterior {
         let threshold = about.threshold(price);
         let Ok(curve) = self.curve(about, memory) else { return Period::NEVER };
         match aim {
-            Aim::Freshness if self.trust.is_earned => curve.period(threshold),
+            Aim::Freshness if self.trust.witness.is_earned() => curve.period(threshold),
             Aim::Content => curve.period_by_area(threshold / self.depth(memory)),
             Aim::Harmonic => curve.period_by_area(threshold),
             Aim::Freshness => self.age(about, memory).period(threshold / self.rate_per_s(about, memory)),
@@ -370,7 +367,7 @@ impl Posterior {
         let threshold = about.threshold(price);
         let Ok(curve) = self.curve(about, memory) else { return Period::NEVER };
         match aim {
-            Aim::Freshness if self.trust.is_earned => curve.period_quickly(threshold),
+            Aim::Freshness if self.trust.witness.is_earned() => curve.period_quickly(threshold),
             Aim::Content => curve.period_by_area_quickly(threshold / self.depth(memory)),
             Aim::Harmonic => curve.period_by_area_quickly(threshold),
             Aim::Freshness | Aim::Age => {
@@ -400,7 +397,7 @@ impl Posterior {
     pub fn utility(&self, aim: Aim, about: &About, memory: &Watched, elapsed: Period) -> f64 {
         let Ok(curve) = self.curve(about, memory) else { return 0.0 };
         match aim {
-            Aim::Freshness if self.trust.is_earned => curve.utility(elapsed),
+            Aim::Freshness if self.trust.witness.is_earned() => curve.utility(elapsed),
             Aim::Content => curve.area(elapsed) * self.depth(memory),
             Aim::Harmonic => curve.area(elapsed),
             Aim::Freshness => self.age(about, memory).utility(elapsed) * self.rate_per_s(about, memory),
@@ -439,6 +436,7 @@ impl Posterior {
             std::array::from_fn(|at| sums[at] + parts[at])
         });
         self.trust.learn(sums, seats);
+        self.hours.learn(pages.iter().filter_map(|(_, memory)| memory.clocked.as_deref()));
         let panel: Vec<&[Panelist; TRIALS]> = seated().map(|(_, seat)| &seat.trials).collect();
         let mut surprises = vec![[0.0; STEADINESSES.len()]; self.trials.len()];
         for (number, trial) in self.trials.iter_mut().enumerate() {
@@ -463,16 +461,20 @@ impl Posterior {
 impl Policy for Posterior {
     type Memory = Watched;
 
-    fn remember(&self, about: &About, _: f64, fragments: &[u64]) -> Watched {
+    fn remember(&self, about: &About, now_s: f64, fragments: &[u64]) -> Watched {
         // Which pages are on the panel is a matter of chance, but always the same; where there are few, all of them are.
-        let lot =
-            fragments.iter().fold(0u64, |mix, hash| mix.rotate_left(5) ^ hash).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let lot = fragments
+            .iter()
+            .fold(u64::from(about.number), |mix, hash| mix.rotate_left(5) ^ hash)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let is_on_panel = about.number < FEW || (lot >> 32).is_multiple_of(PANEL);
         let panel = is_on_panel.then(Box::default);
-        Watched { panel, ..Watched::default() }
+        let clocked = is_on_panel.then(|| Box::new(Clocked::new(lot)));
+        Watched { panel, visited_s: Some(now_s), clocked, ..Watched::default() }
     }
 
     fn observe(&self, about: &About, memory: &mut Watched, visit: &Visit<'_>) {
+        memory.visited_s = memory.visited_s.and(Some(visit.now_s));
         if !visit.saw() {
             memory.failures = memory.failures.saturating_add(1);
             return;
@@ -482,7 +484,11 @@ impl Policy for Posterior {
         let Some(observation) = visit.observation() else { return };
         let prior = self.hierarchy.prior(about.group as usize);
         if let Some(seat) = &mut memory.panel {
-            self.judge_visit(seat, &memory.state.posterior(prior, &self.habits()), &observation);
+            let belief = memory.state.posterior(prior, &self.habits());
+            self.judge_visit(seat, &belief, &observation);
+            if let Some(clocked) = &mut memory.clocked {
+                clocked.observe(visit.now_s, &observation, belief.alpha() / belief.beta().seconds());
+            }
         }
         memory.state.observe(&prior, &self.habits(), &observation);
         memory.depth.add(visit.outcome);
@@ -499,6 +505,17 @@ impl Policy for Posterior {
         // The utility is cheaper than its inverse.
         let is_early = memory.failures == 0 && self.utility(self.aim, about, memory, elapsed) < about.threshold(price);
         if is_early { None } else { Some(self.period(about, memory, price)).filter(|period| *period <= elapsed) }
+    }
+
+    fn minds_hours(&self, memory: &Watched) -> bool {
+        memory.failures == 0 && memory.visited_s.is_some() && (self.hours.are_known() || memory.clocked.is_some())
+    }
+
+    fn timed(&self, about: &About, memory: &Watched, period: Period) -> Period {
+        let (Ok(curve), Some(visited_s)) = (self.curve(about, memory), memory.visited_s) else { return period };
+        let displaced =
+            memory.clocked.as_ref().and_then(|clocked| clocked.displaced(memory.state.visits(), period, &curve));
+        displaced.unwrap_or_else(|| self.hours.moved(visited_s, period, &curve))
     }
 
     fn learn(&mut self, pages: &[(&About, &Watched)]) {

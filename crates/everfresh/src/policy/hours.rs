@@ -1,0 +1,416 @@
+//! The hours and weekdays at which pages change, and visits that come just after them.
+//!
+//! A page whose rate is `λ h(t)`, h being the same for all pages and 1 on average, is best visited at t between two other visits, at
+//! v and w, where `D(v, t) = λ h(t) F`, F being the time that a copy made at t stays fresh until w: a moment's wait costs the divergence that
+//! there is, and gains what changes in that moment. (For the time until a change is seen it is Sia and Cho's condition.) At an
+//! even rate that is half way between v and w, after the period T of the law. There `D = λF`; what a visit after t loses against one
+//! after T is then, to second order,
+//!
+//! `D(T) [ ∫ (1 - h) dt from T to t ] + D'(T) (t - T) (S(t) - T)`, with `S(t) = ∫ h dt` from the last visit on.
+//!
+//! The bracket is the same function of the week for all pages: how far changes are behind an even rate. The rest is how much a
+//! page minds: little where copies are mostly stale anyway.
+
+use crate::curve::{DivergenceCurve, Lomax};
+use crate::estimate::Observation;
+use crate::units::{Period, Unit};
+use std::collections::VecDeque;
+
+const HOUR: f64 = Unit::Hour.seconds();
+const DAY: f64 = Unit::Day.seconds();
+const WEEK: f64 = Unit::Week.seconds();
+const WEEK_HOURS: usize = 168;
+
+/// Each hour and weekday starts even, as if so many changes had been seen in it.
+const SHRINKAGE: f64 = 1.0;
+
+/// No hour is believed to differ more from the others.
+const STEEPEST: f64 = 100.0;
+
+/// No single visit decides, however surprising.
+const SURPRISE: f64 = 5.0;
+
+/// Whether something foretells, beyond chance: the gain of a stretch of time, as a logarithm of likelihoods, is one witness.
+///
+/// Pages of one site change together, and a thousand pages in one edit are one witness: the error of the gain is taken from how
+/// stretches differ, not from the number of visits.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Witness {
+    stretches: u32,
+    /// Over the stretches: gain, visits, and their squares and product.
+    sums: [f64; 5],
+    is_earned: bool,
+}
+
+/// It is believed when it gains so many standard errors, and no more when it gains less than one. Two would do for one look; here is
+/// looked again and again.
+const EARNED: f64 = 3.0;
+
+/// So many stretches are needed to tell how they differ.
+const STRETCHES: u32 = 4;
+
+impl Witness {
+    /// Takes in a stretch of some visits.
+    pub(super) fn hear(&mut self, gain: f64, visits: f64) {
+        let parts = [gain, visits, gain * gain, gain * visits, visits * visits];
+        self.sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        self.stretches += 1;
+        let [gain, visits, gain2, both, visits2] = self.sums;
+        let each = gain / visits;
+        let error = (gain2 - 2.0 * each * both + each * each * visits2).max(0.0).sqrt();
+        let bound = if self.is_earned { error } else { EARNED * error };
+        self.is_earned = self.stretches >= STRETCHES && gain > bound;
+    }
+
+    pub(super) const fn is_earned(&self) -> bool {
+        self.is_earned
+    }
+}
+
+/// The time between two visits to a page that was believed to change at a rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Watch {
+    /// When it ended, in seconds.
+    end_s: f64,
+    seconds: f64,
+    /// Per second.
+    rate: f64,
+    changed: bool,
+}
+
+impl Watch {
+    /// ln P of what was seen, where so many changes were expected.
+    fn foreseen(&self, expected: f64) -> f64 {
+        if self.changed { (-(-expected).exp_m1()).max(1e-12).ln() } else { -expected }
+    }
+}
+
+/// The last watches of a page of the panel, between two lessons.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Clocked {
+    /// A number of its own.
+    lot: u64,
+    watches: VecDeque<Watch>,
+}
+
+/// So many watches of a page are kept for the next lesson.
+const KEPT: usize = 16;
+
+/// So much of what copies are fresh, or stale, whichever is less, is spent on visits at other hours.
+const SPENT: f64 = 0.004;
+
+/// No visit is displaced that would cost so much of that.
+const DEAR: f64 = 0.35;
+
+/// At most one visit in so many is displaced.
+const OFTEN: f64 = 8.0;
+
+impl Clocked {
+    pub(super) fn new(lot: u64) -> Clocked {
+        Clocked { lot, watches: VecDeque::new() }
+    }
+
+    /// Takes in a visit to a page that was believed to change at a rate per second.
+    pub(super) fn observe(&mut self, now_s: f64, observation: &Observation, rate: f64) {
+        let seconds = observation.elapsed().seconds();
+        // More than a week has all hours in it.
+        if seconds > WEEK || !now_s.is_finite() {
+            return;
+        }
+        if self.watches.len() == KEPT {
+            self.watches.pop_front();
+        }
+        self.watches.push_back(Watch { end_s: now_s, seconds, rate, changed: observation.has_changed() });
+    }
+
+    /// Visits a day apart say nothing of the hours: now and then one comes at another time, the more seldom the more that costs.
+    pub(super) fn displaced(&self, visits: u32, period: Period, curve: &Lomax) -> Option<Period> {
+        let (draw, seconds) = (self.drawn(visits, 1), period.seconds());
+        if draw > 1.0 / OFTEN || !seconds.is_finite() {
+            return None;
+        }
+        let share = self.drawn(visits, 2);
+        let other = Period::raw(if seconds > DAY { share * DAY } else { (0.5 + share) * seconds });
+        // The visit after it comes where it would have come.
+        let rest = Period::raw(2.0 * seconds - other.seconds());
+        let stale = curve.area(period);
+        let costs = (curve.area(other) + curve.area(rest)) / 2.0 - stale;
+        let most = stale.min(seconds - stale);
+        (costs <= DEAR * most && draw * costs <= SPENT * most).then_some(other)
+    }
+
+    /// A number between 0 and 1 that is always the same for a page, a visit and a purpose.
+    fn drawn(&self, visit: u32, purpose: u64) -> f64 {
+        let mix = |bits: u64| (bits ^ (bits >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        let bits = mix(mix(self.lot ^ u64::from(visit).wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(purpose));
+        (bits >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// How changes lie within a day, or a week: in each of its cells the rate has another factor.
+#[derive(Clone, Debug, PartialEq)]
+struct Cycle {
+    /// How long a cell is, in seconds.
+    cell_s: f64,
+    factors: Vec<f64>,
+    /// The changes that were expected in each cell, at an even rate.
+    expected: Vec<f64>,
+    /// The last watches that found a change.
+    changed: Vec<Watch>,
+    witness: Witness,
+}
+
+/// So many watches with a change are remembered.
+const CHANGES: usize = 4096;
+
+/// Steps of expectation and maximisation in a lesson.
+const STEPS: usize = 20;
+
+impl Cycle {
+    fn new(cell_s: f64, cells: usize) -> Cycle {
+        let (factors, expected) = (vec![1.0; cells], vec![0.0; cells]);
+        Cycle { cell_s, factors, expected, changed: Vec::new(), witness: Witness::default() }
+    }
+
+    fn length_s(&self) -> f64 {
+        self.cell_s * self.factors.len() as f64
+    }
+
+    /// Does a watch tell cells apart? One of whole cycles does not, nor one of many.
+    fn is_told_by(&self, watch: &Watch) -> bool {
+        let cycles = watch.seconds / self.length_s();
+        cycles < 3.0 && (0.05..0.95).contains(&cycles.fract())
+    }
+
+    /// Cells and the seconds that a watch spends in each.
+    fn cells(&self, watch: &Watch) -> impl Iterator<Item = (usize, f64)> {
+        let (cell_s, cells) = (self.cell_s, self.factors.len());
+        let (mut at, end) = (watch.end_s - watch.seconds, watch.end_s);
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let index = (at / cell_s).floor();
+            // Rounding must not let the clock stand still.
+            let next = ((index + 1.0) * cell_s).min(end).max(at + 1e-3);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the number of cells")]
+            let cell = (index.rem_euclid(cells as f64) as usize).min(cells - 1);
+            let seconds = next - at;
+            at = next;
+            Some((cell, seconds))
+        })
+    }
+
+    /// `∫ h dt` over a watch.
+    fn operational_s(&self, watch: &Watch) -> f64 {
+        self.cells(watch).map(|(cell, seconds)| self.factors[cell] * seconds).sum()
+    }
+
+    /// Takes in the watches since the last lesson.
+    fn learn(&mut self, watches: &[Watch]) {
+        let told: Vec<&Watch> = watches.iter().filter(|watch| self.is_told_by(watch)).collect();
+        if told.is_empty() {
+            return;
+        }
+        let gain: f64 = told.iter().map(|watch| self.gain(watch)).sum();
+        self.witness.hear(gain, told.len() as f64);
+        for watch in &told {
+            let cells: Vec<(usize, f64)> = self.cells(watch).collect();
+            cells.into_iter().for_each(|(cell, seconds)| self.expected[cell] += watch.rate * seconds);
+        }
+        self.changed.extend(told.into_iter().filter(|watch| watch.changed));
+        self.forget();
+        (0..STEPS).for_each(|_| self.step());
+    }
+
+    /// By how much better than at an even rate a watch was foreseen.
+    fn gain(&self, watch: &Watch) -> f64 {
+        let even = watch.foreseen(watch.rate * watch.seconds);
+        (watch.foreseen(watch.rate * self.operational_s(watch)) - even).clamp(-SURPRISE, SURPRISE)
+    }
+
+    /// Forgets the oldest changes where there are too many, and as much of the time that was watched.
+    fn forget(&mut self) {
+        let (number, most) = (self.changed.len(), CHANGES);
+        if number > most {
+            self.changed.drain(..number - most);
+            self.expected.iter_mut().for_each(|expected| *expected *= most as f64 / number as f64);
+        }
+    }
+
+    /// Shares changes out over the cells in which they may have come; factors are what came to what was expected, 1 on average.
+    fn step(&mut self) {
+        let mut seen = vec![0.0; self.factors.len()];
+        for watch in &self.changed {
+            let operational_s = self.operational_s(watch);
+            let expected = watch.rate * operational_s;
+            // So many changes are expected where there is at least one.
+            let changes = if expected > 0.0 { expected / -(-expected).exp_m1() } else { 1.0 };
+            let each = changes / operational_s.max(1e-3);
+            self.cells(watch).for_each(|(cell, seconds)| seen[cell] += each * self.factors[cell] * seconds);
+        }
+        // All factors alike is another rate, not another hour.
+        let level = seen.iter().sum::<f64>() / self.expected.iter().sum::<f64>().max(1e-9);
+        let factor = |(seen, expected): (&f64, &f64)| (seen + SHRINKAGE) / (level * expected + SHRINKAGE);
+        let factors: Vec<f64> = seen.iter().zip(&self.expected).map(factor).collect();
+        let mean = factors.iter().sum::<f64>() / factors.len() as f64;
+        self.factors = factors.iter().map(|factor| (factor / mean).clamp(1.0 / STEEPEST, STEEPEST)).collect();
+    }
+}
+
+/// What the panel's visits told of the hours and weekdays.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Hours {
+    day: Cycle,
+    week: Cycle,
+    /// The end of the last watch that was learnt from.
+    learnt_s: f64,
+    /// The factor of every hour of the week, and how far changes are behind an even rate where it begins, `∫ (1 - h) dt`, in seconds.
+    hours: Vec<(f64, f64)>,
+}
+
+impl Default for Hours {
+    fn default() -> Self {
+        let (day, week) = (Cycle::new(HOUR, 24), Cycle::new(DAY, 7));
+        Hours { day, week, learnt_s: f64::NEG_INFINITY, hours: Vec::new() }
+    }
+}
+
+impl Hours {
+    /// Do the hours or weekdays that were learnt foretell when pages change?
+    pub(super) const fn are_known(&self) -> bool {
+        self.day.witness.is_earned() || self.week.witness.is_earned()
+    }
+
+    /// Learns from all pages of the panel.
+    pub(super) fn learn<'a>(&mut self, seats: impl Iterator<Item = &'a Clocked>) {
+        let all = seats.flat_map(|seat| &seat.watches).copied();
+        let watches: Vec<Watch> = all.filter(|watch| watch.end_s > self.learnt_s).collect();
+        if watches.is_empty() {
+            return;
+        }
+        self.learnt_s = watches.iter().map(|watch| watch.end_s).fold(self.learnt_s, f64::max);
+        self.day.learn(&watches);
+        self.week.learn(&watches);
+        self.tabulate();
+    }
+
+    /// Puts what is known of day and week together.
+    fn tabulate(&mut self) {
+        let of = |cycle: &Cycle, cell: usize| if cycle.witness.is_earned() { cycle.factors[cell] } else { 1.0 };
+        let factors = (0..WEEK_HOURS).map(|hour| of(&self.day, hour % 24) * of(&self.week, hour / 24));
+        let mean = factors.clone().sum::<f64>() / WEEK_HOURS as f64;
+        let mut behind_s = 0.0;
+        let row = |factor: f64| {
+            let before_s = behind_s;
+            behind_s += HOUR * (1.0 - factor);
+            (factor, before_s)
+        };
+        self.hours = factors.map(|factor| factor / mean).map(row).collect();
+    }
+
+    /// How far changes are behind an even rate at a time, in seconds.
+    fn behind_s(&self, time_s: f64) -> f64 {
+        let hours = (time_s / HOUR).rem_euclid(WEEK_HOURS as f64);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 167")]
+        let hour = (hours as usize).min(WEEK_HOURS - 1);
+        let (factor, behind_s) = self.hours[hour];
+        behind_s + (hours - hour as f64) * HOUR * (1.0 - factor)
+    }
+
+    /// The best time near a period after a visit, at the end of an hour.
+    pub(super) fn moved(&self, visited_s: f64, period: Period, curve: &Lomax) -> Period {
+        let seconds = period.seconds();
+        if !self.are_known() || !visited_s.is_finite() || !seconds.is_finite() {
+            return period;
+        }
+        let minds = curve.slope(period) / curve.divergence(period);
+        let (due_s, most_s) = (visited_s + seconds, (0.9 * seconds).min(WEEK / 2.0));
+        let behind_then_s = self.behind_s(visited_s);
+        let loses = |time_s: f64| {
+            let behind_s = self.behind_s(time_s);
+            let late_s = time_s - due_s;
+            behind_s + minds * late_s * (late_s - (behind_s - behind_then_s))
+        };
+        let first = ((due_s - most_s) / HOUR).ceil();
+        let ends = (0..WEEK_HOURS).map(|hour| HOUR * (first + hour as f64)).filter(|time_s| *time_s <= due_s + most_s);
+        let best = ends.chain([due_s]).min_by(|a, b| loses(*a).total_cmp(&loses(*b))).unwrap_or(due_s);
+        Period::raw(best - visited_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    /// Hours that were learnt from 40 lessons of 50 watches between an hour and two days, of pages for which `changed` tells
+    /// whether something changed between two times.
+    fn learnt(mut changed: impl FnMut(f64, f64, f64) -> bool) -> Hours {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(20_261_117);
+        let mut hours = Hours::default();
+        for lesson in 0..40 {
+            let mut pages = vec![Clocked::new(0); 50];
+            for page in &mut pages {
+                let end_s = DAY * (3.0 * f64::from(lesson) + 3.0 + rng.random::<f64>());
+                let seconds = HOUR * (1.0 + 47.0 * rng.random::<f64>());
+                let elapsed = Period::raw(seconds);
+                let seen = if changed(end_s - seconds, end_s, rng.random()) {
+                    Observation::changed(elapsed)
+                } else {
+                    Observation::unchanged(elapsed)
+                };
+                page.observe(end_s, &seen.unwrap(), 1.0 / DAY);
+            }
+            hours.learn(pages.iter());
+        }
+        hours
+    }
+
+    fn curve() -> Lomax {
+        Lomax::new(10.0, Period::raw(10.0 * DAY)).unwrap()
+    }
+
+    #[test]
+    fn pages_that_change_at_half_past_five_are_visited_soon_after() {
+        let day_of = |time_s: f64| (time_s / DAY - 5.5 / 24.0).floor();
+        let hours = learnt(|start_s, end_s, _| day_of(start_s) < day_of(end_s));
+        assert!(hours.are_known());
+        for visited in 0..48 {
+            for days in [1.0, 1.7, 5.0, 30.0] {
+                let visited_s = HOUR * f64::from(visited) + 100.0;
+                let due_s = visited_s + hours.moved(visited_s, Period::raw(days * DAY), &curve()).seconds();
+                assert!((6.0..=7.0).contains(&(due_s.rem_euclid(DAY) / HOUR)), "{visited} {days}");
+                assert!((due_s - visited_s - days * DAY).abs() <= WEEK / 2.0);
+            }
+        }
+    }
+
+    #[test]
+    fn pages_that_change_at_any_hour_are_visited_after_their_period() {
+        let hours = learnt(|start_s, end_s, lot| lot < 1.0 - ((start_s - end_s) / DAY).exp());
+        assert!(!hours.are_known());
+        assert_eq!(hours.moved(12_345.0, Period::raw(DAY), &curve()), Period::raw(DAY));
+    }
+
+    #[test]
+    fn visits_are_displaced_seldom_and_only_where_that_is_cheap() {
+        let displaced = |days: f64, curve: &Lomax| {
+            let all =
+                (0..10_000).filter_map(|lot| Clocked::new(lot * 7919).displaced(3, Period::raw(days * DAY), curve));
+            all.map(|period| period.seconds() / DAY).collect::<Vec<_>>()
+        };
+        // A change a day: at a visit a day some come between half a day and one and a half.
+        let daily = displaced(1.0, &curve());
+        assert!(
+            (50..1250).contains(&daily.len()) && daily.iter().all(|days| (0.5..1.5).contains(days)),
+            "{}",
+            daily.len()
+        );
+        // A change a year and a visit a month: a second visit within a day would be wasted.
+        let slow = Lomax::new(10.0, Period::raw(3650.0 * DAY)).unwrap();
+        assert!(displaced(30.0, &slow).is_empty());
+    }
+}

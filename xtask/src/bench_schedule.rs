@@ -107,7 +107,9 @@ fn visit(dir: &Path, pages: usize, puts: f64, text: &mut String) -> Result<()> {
     let start = Instant::now();
     while done < pages.min(VISITS) {
         now_s += GROUP as f64 / per_s;
-        let (_, leases) = scheduler.exchange(now_s, &visits, GROUP)?;
+        scheduler.hold();
+        scheduler.complete_all(now_s, &visits)?;
+        let leases = scheduler.lease(now_s, GROUP)?;
         visits = leases.iter().map(|lease| (lease.id, outcome(lease.id.0))).collect();
         done += visits.len();
     }
@@ -150,7 +152,9 @@ fn plan_while_serving(scheduler: &mut Scheduler<Durable>, mut now_s: f64, per_s:
         slices.push(start.elapsed());
         now_s += GROUP as f64 / per_s;
         let start = Instant::now();
-        let (_, leases) = scheduler.exchange(now_s, &visits, GROUP)?;
+        scheduler.hold();
+        scheduler.complete_all(now_s, &visits)?;
+        let leases = scheduler.lease(now_s, GROUP)?;
         groups.push(start.elapsed());
         visits = leases.iter().map(|lease| (lease.id, outcome(lease.id.0))).collect();
         done += visits.len();

@@ -14,7 +14,7 @@ pub fn conforms<S: Store>(store: S, reopen: impl Fn(S) -> Result<S>) -> Result<(
     let store = keeps_order(store, &reopen)?;
     let settings = Settings::new(1.0, Unit::Second)?;
     // What came first is no scheduler's log: a snapshot stands for it.
-    let mut scheduler = Scheduler { state: crate::State::new(settings), store };
+    let mut scheduler = Scheduler::of(crate::State::new(settings), store);
     scheduler.compact()?;
     for round in 0..4u32 {
         work(&mut scheduler, round)?;

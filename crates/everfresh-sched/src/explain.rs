@@ -6,6 +6,7 @@ use crate::page::{Page, Trouble};
 use crate::state::{State, Why};
 use crate::terms::{GroupRule, HostLimits, PageId, PageTerms};
 use crate::tick::Tick;
+use everfresh::curve::Lomax;
 use everfresh::{Period, Rate, Unit};
 
 /// What is known of a page, when it is visited next, and why then.
@@ -19,8 +20,12 @@ pub struct Explanation {
     pub visits: u32,
     /// How many of them found a change.
     pub changes: u32,
+    /// Do its visits see it?
+    pub trouble: Trouble,
     /// The mean of what is believed of its rate.
     pub rate: Rate,
+    /// How copy and source diverge, as far as is believed; none where there is no such curve.
+    pub curve: Option<Lomax>,
     /// The time since it was last seen, or else since it was added.
     pub elapsed: Period,
     /// What a visit is worth now: `w U(elapsed) / c`. None for pages that do not follow the price.
@@ -147,6 +152,8 @@ impl State {
             terms: self.pages.terms(slot),
             visits: page.state.visits(),
             changes: page.state.changes(),
+            trouble: self.pages.trouble(slot),
+            curve: self.policy.curve(&about, &memory).ok(),
             rate: self.policy.belief(&about, &memory).estimate().rate,
             elapsed,
             value: aim.filter(|_| rare.pin_s.is_none()).map(|aim| about.weight * utility(aim) / about.cost),

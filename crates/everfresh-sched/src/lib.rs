@@ -74,6 +74,7 @@ pub use event::{Event, Lease, LeaseId, Outcome};
 pub use explain::{Binding, Closed, Explanation, Status};
 pub use forecast::{Broken, Forecast, Freshness, Overload, Standing};
 pub use hint::HintKind;
+pub use page::Trouble;
 pub use scheduler::Scheduler;
 pub use state::State;
 pub use store::{Memory, Store};

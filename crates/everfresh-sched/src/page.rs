@@ -66,7 +66,8 @@ pub(crate) struct Rare {
 
 /// Why a page does not wait for its price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Trouble {
+pub enum Trouble {
+    /// It does.
     #[default]
     None,
     /// So many visits in a row failed.

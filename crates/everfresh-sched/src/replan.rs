@@ -70,9 +70,15 @@ impl State {
 
     /// Gives every host and group whose pages ask for more than it bears a price of its own.
     pub(crate) fn set_gate_prices(&mut self, full: &Full) {
+        let mut other = Vec::new();
         for (id, host) in &mut self.hosts {
-            host.gate.price = full.price_of_host(*id);
+            let before = std::mem::replace(&mut host.gate.price, full.price_of_host(*id));
+            if (before > 0.0) != (host.gate.price > 0.0) {
+                other.push(*id);
+            }
         }
+        // Those that have one stand apart.
+        other.into_iter().for_each(|host| self.settle(host));
         for (id, gate) in &mut self.gates.0 {
             gate.price = full.price_of_group(*id);
         }
@@ -148,9 +154,11 @@ impl State {
         (price, floor_s): (f64, f64),
     ) -> Option<FullGate> {
         let bears_per_s = limits.week().open_share() / limits.gap().seconds();
+        // Where it is full its pages wait for each other, too.
+        let queue_s = limits.week().mean_wait_in_queue_s();
         let gap_s = |slot: u32, price: f64| {
             let (page, own) = (self.pages.get(slot), OwnPrices { host: other_price(slot), group: 0.0 });
-            self.period_under(slot, price, own, floor_s).0 + self.wait_s(page.host, page.group)
+            self.period_under(slot, price, own, floor_s).0 + self.wait_s(page.host, page.group).max(queue_s)
         };
         let demand_of = |most: usize, price: f64| {
             let step = pages.len().div_ceil(most);
@@ -239,7 +247,8 @@ pub(crate) const PIECE: usize = 4096;
 /// A sum over many, the same whatever the number of threads.
 pub(crate) fn sum<T: Sync>(of: &[T], value: impl Fn(&T) -> f64 + Sync) -> f64 {
     let pieces: Vec<f64> = of.par_chunks(PIECE).map(|piece| piece.iter().map(&value).sum()).collect();
-    pieces.iter().sum()
+    // Of nothing it is 0, and not the -0 that sums begin with.
+    pieces.iter().sum::<f64>() + 0.0
 }
 
 /// Every so many-th, so that at most `most` are left.

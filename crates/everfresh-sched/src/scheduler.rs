@@ -17,6 +17,8 @@ use std::collections::HashSet;
 pub struct Scheduler<S> {
     pub(crate) state: State,
     pub(crate) store: S,
+    /// Is what happens written with the next leases?
+    holds: bool,
 }
 
 impl<S: Store> Scheduler<S> {
@@ -37,17 +39,39 @@ impl<S: Store> Scheduler<S> {
         store.replay(&mut |event| State::fold(&mut state, event))?;
         let before = state.as_ref().map(|state| state.settings);
         let settings = settings(before)?;
-        let mut scheduler = Scheduler { state: state.unwrap_or_else(|| State::new(settings)), store };
+        let mut scheduler = Scheduler::of(state.unwrap_or_else(|| State::new(settings)), store);
         if before != Some(settings) {
             scheduler.record(Event::Configured { now_s, settings })?;
         }
         Ok(scheduler)
     }
 
+    pub(crate) const fn of(state: State, store: S) -> Scheduler<S> {
+        Scheduler { state, store, holds: false }
+    }
+
+    /// From now on what happens is written with the next leases, for one wait for the disk in all: what a crawler does all the time.
+    ///
+    /// Until these are given out nothing of it is acknowledged. When the store refuses them, it has happened all the same, and is written
+    /// with what the store takes next.
+    pub const fn hold(&mut self) {
+        self.holds = true;
+    }
+
+    /// Writes what is held now.
+    pub fn release(&mut self) -> Result<()> {
+        self.holds = false;
+        self.store.append(&[])
+    }
+
+    fn write(&mut self, events: &[Event]) -> Result<()> {
+        if self.holds { self.store.stage(events) } else { self.store.append(events) }
+    }
+
     /// Checks, appends, applies.
     fn record(&mut self, event: Event) -> Result<()> {
         self.state.check(&event)?;
-        self.store.append(&[event])?;
+        self.write(&[event])?;
         self.state.apply(&event)
     }
 
@@ -56,7 +80,6 @@ impl<S: Store> Scheduler<S> {
         &mut self,
         events: impl Iterator<Item = Event>,
         mut check: impl FnMut(&Event) -> Result<()>,
-        write: fn(&mut S, &[Event]) -> Result<()>,
     ) -> Result<Vec<Result<()>>> {
         let mut may = Vec::with_capacity(events.size_hint().0);
         let answers = events
@@ -67,7 +90,7 @@ impl<S: Store> Scheduler<S> {
             })
             .collect();
         if !may.is_empty() {
-            write(&mut self.store, &may)?;
+            self.write(&may)?;
             may.iter().try_for_each(|event| self.state.apply(event))?;
         }
         Ok(answers)
@@ -92,7 +115,7 @@ impl<S: Store> Scheduler<S> {
             Event::Added { page, .. } if !seen.insert(*page) => Err(Error::KnownPage(*page)),
             _ => Ok(()),
         };
-        self.record_all(pages.iter().map(event), check, S::append)
+        self.record_all(pages.iter().map(event), check)
     }
 
     /// Forgets a page and all that was learnt of it; its lease, if any, is dead.
@@ -165,6 +188,7 @@ impl<S: Store> Scheduler<S> {
             let (host, start) = (HostId(self.state.pages.get(slot).host), self.state.settings.start_s);
             leases.push(Lease { id: lease, page, host, until_s: start + now + self.state.settings.lease_s });
         }
+        self.holds = false;
         // Also where nothing is given out: something may be staged.
         if let Err(error) = self.store.append(&events) {
             leases.iter().rev().for_each(|lease| self.state.withdraw(lease.id));
@@ -182,30 +206,6 @@ impl<S: Store> Scheduler<S> {
     /// Takes in what many visits found, written together; whose lease is not live is said one by one.
     pub fn complete_all(&mut self, now_s: f64, visits: &[(LeaseId, Outcome)]) -> Result<Vec<Result<()>>> {
         self.expire(now_s)?;
-        self.take_in(now_s, visits, S::append)
-    }
-
-    /// Takes in what visits found, then gives out up to so many pages to visit now, written together: what a crawler does all the
-    /// time, for one wait for the disk instead of two.
-    ///
-    /// When the store refuses, nothing is given out; the visits were taken in, and are written with what it takes next.
-    pub fn exchange(
-        &mut self,
-        now_s: f64,
-        visits: &[(LeaseId, Outcome)],
-        limit: usize,
-    ) -> Result<(Vec<Result<()>>, Vec<Lease>)> {
-        self.expire(now_s)?;
-        let answers = self.take_in(now_s, visits, S::stage)?;
-        Ok((answers, self.lease(now_s, limit)?))
-    }
-
-    fn take_in(
-        &mut self,
-        now_s: f64,
-        visits: &[(LeaseId, Outcome)],
-        write: fn(&mut S, &[Event]) -> Result<()>,
-    ) -> Result<Vec<Result<()>>> {
         let mut seen = HashSet::with_capacity(visits.len());
         let event =
             |(lease, outcome): &(LeaseId, Outcome)| Event::Completed { now_s, lease: *lease, outcome: *outcome };
@@ -213,7 +213,7 @@ impl<S: Store> Scheduler<S> {
             Event::Completed { lease, .. } if !seen.insert(*lease) => Err(Error::DeadLease(*lease)),
             _ => Ok(()),
         };
-        self.record_all(visits.iter().map(event), check, write)
+        self.record_all(visits.iter().map(event), check)
     }
 
     /// Ends all leases whose time is over, and says how many; their pages wait as after a failure that may be retried.
@@ -222,7 +222,7 @@ impl<S: Store> Scheduler<S> {
         let over = self.state.expiries.iter().take_while(|(bits, _)| f64::from_bits(*bits) <= now);
         let events: Vec<Event> = over.map(|(_, lease)| Event::Expired { now_s, lease: *lease }).collect();
         if !events.is_empty() {
-            self.store.append(&events)?;
+            self.write(&events)?;
             events.iter().try_for_each(|event| self.state.apply(event))?;
         }
         Ok(events.len())
@@ -233,7 +233,7 @@ impl<S: Store> Scheduler<S> {
         let events: Vec<Event> =
             self.state.leases.keys().map(|lease| Event::Expired { now_s, lease: *lease }).collect();
         if !events.is_empty() {
-            self.store.append(&events)?;
+            self.write(&events)?;
             events.iter().try_for_each(|event| self.state.apply(event))?;
         }
         Ok(events.len())
@@ -365,6 +365,6 @@ impl<S: Store> Scheduler<S> {
             let (page, kind, changed_at_s) = *hint;
             Event::Hinted { now_s, page, kind, changed_at_s }
         };
-        self.record_all(hints.iter().map(event), |_| Ok(()), S::append)
+        self.record_all(hints.iter().map(event), |_| Ok(()))
     }
 }

@@ -175,6 +175,11 @@ impl State {
         self.leases.iter().map(|(lease, live)| (*lease, self.pages.id(live.slot)))
     }
 
+    /// Do the visits of a page see it? Nothing of a page that is not known.
+    pub fn trouble(&self, page: PageId) -> Option<Trouble> {
+        self.pages.find(page).map(|slot| self.pages.trouble(slot))
+    }
+
     /// When a page was last seen; nothing while there is no copy of it.
     pub fn seen_s(&self, page: PageId) -> Option<f64> {
         let page = self.pages.get(self.pages.find(page)?);
@@ -194,6 +199,11 @@ impl State {
         };
         let gap = |slot: u32| self.limits(self.pages.get(slot).host).gap();
         self.pages.slots().filter(is_unseen).map(gap).max_by(|a, b| a.seconds().total_cmp(&b.seconds()))
+    }
+
+    /// The latest time that it was told, in seconds: a clock that is behind it stands still until then.
+    pub fn latest_s(&self) -> f64 {
+        self.settings.start_s + self.now_s
     }
 
     /// How many pages there are, retired ones included.

@@ -58,6 +58,32 @@ impl Week {
         self.mean_wait_s
     }
 
+    /// How long one waits on average, in seconds, where as many come as can be served in the open hours: for these, and in the queue that has
+    /// grown meanwhile.
+    ///
+    /// All come at a steady rate a and are served at a/share while it is open. The queue is then how far the sum of both is above its
+    /// lowest, which it touches once a week, and the mean wait is the mean queue over a (Little's law).
+    ///
+    /// ```
+    /// use everfresh_sched::Week;
+    /// // It grows for 18 hours and shrinks for 6, between 0 and 18 hours' worth.
+    /// assert!((Week::of(|_, hour| hour < 6)?.mean_wait_in_queue_s() / 3600.0 - 9.0).abs() < 1e-9);
+    /// assert_eq!(Week::ALWAYS.mean_wait_in_queue_s(), 0.0);
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
+    pub fn mean_wait_in_queue_s(&self) -> f64 {
+        if self.hours == Week::ALWAYS.hours {
+            return 0.0;
+        }
+        let (share, mut sum, mut least, mut total) = (self.open_share(), 0.0, 0.0f64, 0.0);
+        for number in 0..HOURS {
+            let before = sum;
+            sum += 1.0 - if self.is_open(number) { 1.0 / share } else { 0.0 };
+            (least, total) = (least.min(sum), total + (before + sum) / 2.0);
+        }
+        (total / f64::from(HOURS) - least) * HOUR_S
+    }
+
     /// The same in a zone so many seconds east of UTC: at most a day.
     pub fn east_of_utc(self, seconds: i32) -> Result<Week> {
         Ok(self.in_zone(Zone::east_of_utc(seconds)?))

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use everfresh::Unit;
-use everfresh_sched::{Binding, HintKind, HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Settings};
+use everfresh_sched::{Binding, GroupId, HintKind, HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Settings};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -100,6 +100,39 @@ fn right_hints_are_worth_much_and_lies_cost_little() {
     let (right, lying) = (believed(right), believed(lying));
     println!("believed {right}, lies {lying}");
     assert!(right > 0.9 && lying < 0.2, "{right} {lying}");
+}
+
+/// Notices of one host are always right, those of the other always wrong; one group has none.
+#[test]
+fn each_host_and_each_kind_is_believed_by_itself() {
+    let settings = Settings::new(1000.0, Unit::Day).unwrap();
+    let mut scheduler = Scheduler::open(settings, Memory::new(), 0.0).unwrap();
+    let terms = |page: u32, group: u16| PageTerms::new(HostId(page % 2)).in_group(GroupId(group));
+    (0..20).for_each(|page| scheduler.add(0.0, PageId(page.into()), terms(page, 0)).unwrap());
+    let (mut now_s, end_s) = (0.0, 40.0 * DAY);
+    while now_s < end_s {
+        // Those that are asked in the end have been seen by then.
+        if now_s == 20.0 * DAY {
+            (100..110).for_each(|page| scheduler.add(now_s, PageId(page.into()), terms(page, 1)).unwrap());
+        }
+        for lease in scheduler.lease(now_s, 100).unwrap() {
+            let is_hinted = scheduler.explain(now_s, lease.page).unwrap().hint.is_some();
+            let changed = Outcome::Changed { divergence: 1.0, last_change: None };
+            let is_right = is_hinted && lease.page.0.is_multiple_of(2);
+            scheduler.complete(now_s, lease.id, if is_right { changed } else { Outcome::Unchanged }).unwrap();
+        }
+        (0..20).for_each(|page| scheduler.hint(now_s + 60.0, PageId(page), HintKind::Push, now_s + 60.0).unwrap());
+        now_s += 1800.0;
+    }
+    let mut believed = |page: u64, kind: HintKind| {
+        scheduler.hint(end_s, PageId(page), kind, end_s).unwrap();
+        scheduler.explain(end_s, PageId(page)).unwrap().hint.unwrap()
+    };
+    let (right, wrong) = (believed(100, HintKind::Push).1, believed(101, HintKind::Push).1);
+    assert!(right > 0.9 && wrong < 0.1, "{right} {wrong}");
+    // Of feeds nothing is known yet.
+    let (kind, first_guess) = believed(103, HintKind::Feed);
+    assert!(kind == HintKind::Feed && (first_guess - 0.6).abs() < 1e-6, "{first_guess}");
 }
 
 #[test]

@@ -272,12 +272,10 @@ impl Model {
 
     fn lease<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
         let limit = self.rng.random_range(1..6);
-        let leased = if self.rng.random() {
-            scheduler.lease(self.now_s, limit)
-        } else {
-            scheduler.exchange(self.now_s, &[], limit).map(|(_, leases)| leases)
-        };
-        let Ok(leases) = leased else { return };
+        if self.rng.random() {
+            scheduler.hold();
+        }
+        let Ok(leases) = scheduler.lease(self.now_s, limit) else { return };
         self.expire();
         assert!(leases.len() <= limit);
         for lease in leases {

@@ -280,35 +280,46 @@ fn pins_and_group_periods_are_kept_and_nothing_bunches() {
     }
 }
 
+/// A real clock; a host that is visited in some hours only, in a zone two hours east, and at most 30 times an hour. After ten days:
+/// the times of its visits in the next thirty, and the number of all.
+fn nights(hours: u8, budget_per_day: f64) -> (Scheduler<Memory>, Vec<f64>, usize) {
+    let settings = per_day(budget_per_day).with_start(NIGHTS_S).unwrap();
+    let mut scheduler = Scheduler::open(settings, Memory::new(), NIGHTS_S).unwrap();
+    let nights = Week::of(|_, hour| hour < hours).unwrap().east_of_utc(7200).unwrap();
+    let limits = HostLimits::NONE.with_visits(30, seconds(HOUR)).unwrap().with_week(nights);
+    scheduler.limit(NIGHTS_S, HostId(0), limits).unwrap();
+    for id in 0..1000u32 {
+        scheduler.add(NIGHTS_S, PageId(id.into()), PageTerms::new(HostId(id % 2))).unwrap();
+    }
+    let later_s = NIGHTS_S + 10.0 * DAY;
+    drive(&mut scheduler, (NIGHTS_S, later_s), DAY, changed_by_turns);
+    let visits = drive(&mut scheduler, (later_s, later_s + 30.0 * DAY), DAY, changed_by_turns);
+    let at_night = visits.iter().filter(|(_, lease)| lease.host.0 == 0).map(|(now, _)| *now);
+    (scheduler, at_night.collect(), visits.len())
+}
+
+const NIGHTS_S: f64 = 1_767_571_200.0;
+
 #[test]
 fn hosts_are_visited_in_their_hours_and_get_what_they_bear_there() {
-    // A real clock; nights only, in a zone two hours east, and at most 30 an hour.
-    let start_s = 1_767_571_200.0;
-    let mut scheduler =
-        Scheduler::open(per_day(12_000.0).with_start(start_s).unwrap(), Memory::new(), start_s).unwrap();
-    let nights = Week::of(|_, hour| hour < 6).unwrap().east_of_utc(7200).unwrap();
-    let limits = HostLimits::NONE.with_visits(30, seconds(HOUR)).unwrap().with_week(nights);
-    scheduler.limit(start_s, HostId(0), limits).unwrap();
-    for id in 0..1000u32 {
-        scheduler.add(start_s, PageId(id.into()), PageTerms::new(HostId(id % 2))).unwrap();
+    // The budget's visits are 7 s, 29 s and 86 s apart, those of the host 120 s.
+    for (hours, budget) in [(6, 12_000.0), (6, 3000.0), (6, 1000.0), (1, 12_000.0), (1, 3000.0), (1, 1000.0)] {
+        let (scheduler, at_night, all) = nights(hours, budget);
+        for now_s in &at_night {
+            let hour = ((now_s - NIGHTS_S) / HOUR + 2.0) % 24.0;
+            assert!(hour < f64::from(hours), "visited at {hour}");
+        }
+        let share = at_night.len() as f64 / (30.0 * 30.0 * f64::from(hours));
+        println!("{hours} hours, {budget} a day: {share:.3} of what it bears, {all} in all");
+        assert!((0.96..=1.01).contains(&share), "{share} of what it bears in {hours} hours, {budget} a day");
+        assert!((all as f64 / (30.0 * budget) - 1.0).abs() < 0.01, "{all} of {budget} a day");
+        let noon_s = NIGHTS_S + 40.5 * DAY;
+        let waiting = (0..1000).filter(|id| {
+            let binding = scheduler.explain(noon_s, PageId(*id)).unwrap().binding;
+            matches!(binding, Binding::Host(Closed::Hours { until_s }) if until_s == NIGHTS_S + 41.0 * DAY - 7200.0)
+        });
+        assert!(waiting.count() > 0);
     }
-    drive(&mut scheduler, (start_s, start_s + 10.0 * DAY), DAY, changed_by_turns);
-    let visits = drive(&mut scheduler, (start_s + 10.0 * DAY, start_s + 40.0 * DAY), DAY, changed_by_turns);
-    let at_night: Vec<f64> = visits.iter().filter(|(_, lease)| lease.host.0 == 0).map(|(now, _)| *now).collect();
-    for now_s in &at_night {
-        let hour = ((now_s - start_s) / HOUR + 2.0) % 24.0;
-        assert!(hour < 6.0, "visited at {hour}");
-    }
-    let share = at_night.len() as f64 / (30.0 * 180.0);
-    // Where the budget's visits are further apart, a host that opens waits for the next one: 0.86 of it with 3,000 a day.
-    assert!((0.95..=1.01).contains(&share), "{share} of what it bears");
-    assert!((visits.len() as f64 / 360_000.0 - 1.0).abs() < 0.01, "{}", visits.len());
-    let noon_s = start_s + 40.5 * DAY;
-    let waiting = (0..1000).filter(|id| {
-        let binding = scheduler.explain(noon_s, PageId(*id)).unwrap().binding;
-        matches!(binding, Binding::Host(Closed::Hours { until_s }) if until_s == start_s + 41.0 * DAY - 7200.0)
-    });
-    assert!(waiting.count() > 0);
 }
 
 #[test]

@@ -31,7 +31,11 @@ pub(crate) fn step<S: Store>(scheduler: &mut Scheduler<S>, step: u64) -> Result<
             if step.is_multiple_of(2) {
                 return scheduler.complete_all(now_s + 0.1, &outcomes).map(|_| ());
             }
-            let (_, leases) = scheduler.exchange(now_s + 0.1, &outcomes, 1)?;
+            // With one wait for the disk, and what a host asks for in between.
+            scheduler.hold();
+            scheduler.complete_all(now_s + 0.1, &outcomes)?;
+            scheduler.block(now_s + 0.1, HostId((step % 3) as u32), now_s + 5.0)?;
+            let leases = scheduler.lease(now_s + 0.1, 1)?;
             leases.iter().try_for_each(|lease| scheduler.complete(now_s + 0.2, lease.id, outcome(lease.id.0)))
         }
     }

@@ -1,14 +1,16 @@
 use crate::engine::{Engine, damaged};
 use crate::failed;
 use crate::holder::Holder;
-use crate::keep::{Keep, Leased, Roll};
+use crate::keep::{Keep, Leased, Named, Roll};
 use crate::log;
 use crate::names::{Names, page_id};
+use crate::space::is_full;
 use everfresh_sched::{Error, Event, GroupId, HostId, PageId, Result, State, Store, record};
 use fjall::{Keyspace, PersistMode};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
@@ -31,6 +33,7 @@ pub struct Durable {
     /// What was leased when the first events began that are not in the visit log.
     leased: Leased,
     keeping: Option<JoinHandle<Result<Leased>>>,
+    named: Named,
     /// Let go of when all else is.
     _holder: Holder,
     /// The copy that is looked at, if it is one: removed last.
@@ -64,6 +67,11 @@ impl Durable {
     pub fn open(dir: &Path, who: &str) -> Result<Durable> {
         let holder = Holder::of(dir, who)?;
         crate::look::clean(dir);
+        Durable::held(dir, holder)
+    }
+
+    /// Opens a directory that is held.
+    fn held(dir: &Path, holder: Holder) -> Result<Durable> {
         if !Durable::exists(dir) && !log::files(dir)?.is_empty() {
             let text = "has a visit log and no engine; `everfresh rebuild` makes it anew";
             return Err(Error::Store(format!("{} {text}", dir.display())));
@@ -84,6 +92,7 @@ impl Durable {
             open: Some((engine, events)),
             leased: Leased::new(),
             keeping: None,
+            named: Named::default(),
             _holder: holder,
             look: None,
         })
@@ -91,8 +100,8 @@ impl Durable {
 
     /// Opens a store that another process has open, as it is on the disk at this moment: to look. What is written goes nowhere.
     pub fn look(dir: &Path, who: &str) -> Result<Durable> {
-        let look = crate::look::copy(dir)?;
-        let mut store = Durable::open(look.path(), who)?;
+        let (look, holder) = crate::look::copy(dir, who)?;
+        let mut store = Durable::held(look.path(), holder)?;
         store.look = Some(look);
         Ok(store)
     }
@@ -174,6 +183,9 @@ impl Durable {
 
     /// Gives a page its address, with the next events that are appended.
     pub fn name_page(&mut self, page: PageId, address: &str) {
+        if self.keeping.is_some() {
+            self.named.lock().unwrap_or_else(PoisonError::into_inner).insert(page);
+        }
         self.staged.pages.insert(page, address.to_owned());
     }
 
@@ -247,6 +259,28 @@ impl Durable {
         Ok((engine.db.disk_space().map_err(|error| failed("engine")(&error))?, log))
     }
 
+    /// Hands over the pages that were leased since a time, once for each time. The visit log is in `dir`, which is another directory than
+    /// that of a copy that is looked at.
+    pub fn leased_since(&mut self, dir: &Path, since_s: f64, take: &mut dyn FnMut(PageId)) -> Result<()> {
+        self.settle()?;
+        let (engine, _) = self.engine()?;
+        engine.replay(&mut |event| {
+            match event {
+                Event::Leased { now_s, page, .. } if *now_s >= since_s => take(*page),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let kept = engine.kept()?;
+        let is_older = |path: &PathBuf| log::generation(path).is_some_and(|generation| generation < kept);
+        for path in log::files(dir)?.into_iter().rev().filter(is_older) {
+            if !log::leased_since(&path, since_s, take)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Begins with a state that so many events led to, which are in the visit log before a generation.
     pub(crate) fn found(&mut self, state: &State, generation: u64, events: u64) -> Result<()> {
         self.flush()?;
@@ -268,7 +302,17 @@ impl Durable {
         } else {
             (self.staged, self.open) = (staged, None);
         }
-        done
+        done.map_err(|error| why(error, &self.dir))
+    }
+}
+
+/// An engine that could not write out a table in the background says only that it has stopped: the disk tells why.
+fn why(error: Error, dir: &Path) -> Error {
+    match error {
+        Error::Store(text) if text.contains("Poisoned") && is_full(dir) => {
+            Error::Store(format!("no space left in {} ({text})", dir.display()))
+        }
+        other => other,
     }
 }
 
@@ -339,7 +383,8 @@ impl Store for Durable {
         let roll =
             Roll { engine: engine.clone(), dir: self.dir.clone(), leased: self.leased.clone(), removed: Vec::new() };
         (self.open, self.generation) = (Some((engine, events)), generation);
-        let keep = Keep { generation, next, state: state.clone(), roll };
+        self.named = Named::default();
+        let keep = Keep { generation, next, state: state.clone(), roll, named: Arc::clone(&self.named) };
         let thread = std::thread::Builder::new().name("keep".to_owned()).spawn(move || keep.run());
         self.keeping = Some(thread.map_err(|error| failed("a thread")(&error))?);
         Ok(())

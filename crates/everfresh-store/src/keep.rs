@@ -5,8 +5,10 @@ use crate::failed;
 use crate::log::{self, Row};
 use everfresh_sched::{Event, LeaseId, PageId, Result, State, record};
 use fjall::Keyspace;
-use std::collections::BTreeMap;
+use foldhash::fast::RandomState;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Live leases and their pages.
 pub(crate) type Leased = BTreeMap<LeaseId, PageId>;
@@ -18,7 +20,11 @@ pub(crate) struct Keep {
     pub(crate) next: u64,
     pub(crate) state: State,
     pub(crate) roll: Roll,
+    pub(crate) named: Named,
 }
+
+/// Pages that were given a name since a state began to be kept: they have come back, whatever the state knows.
+pub(crate) type Named = Arc<Mutex<HashSet<PageId, RandomState>>>;
 
 impl Keep {
     /// All in an order in which it may be cut off anywhere. Gives back what is leased in that state.
@@ -36,8 +42,11 @@ impl Keep {
     /// Forgets addresses and notes of pages that were removed and have not come back.
     fn forget_names(&self) -> Result<()> {
         let engine = &self.roll.engine;
+        // Held until they are gone: whoever comes back later is named later.
+        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_gone = |page: &&PageId| !self.state.knows(**page) && !named.contains(page);
         let mut batch = engine.db.batch();
-        for page in self.roll.removed.iter().filter(|page| !self.state.knows(**page)) {
+        for page in self.roll.removed.iter().filter(is_gone) {
             batch.remove(&engine.pages, page.0.to_be_bytes());
             batch.remove(&engine.notes, page.0.to_be_bytes());
         }

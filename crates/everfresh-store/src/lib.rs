@@ -10,11 +10,13 @@
 //! * [`Durable::look`]: a store that another process has open, as it is at this moment;
 //! * [`Names`]: the addresses of pages and the names of hosts and groups;
 //! * [`log`]: events as rows, and back;
-//! * [`rebuild`]: all state from the visit log alone.
+//! * [`rebuild`]: all state from the visit log alone;
+//! * [`Backup`]: a copy of all of it, whole, while another process works with it.
 //!
 //! What is due when is not stored: it is derived on opening. With an index by due time each visit would be a random read, a
 //! deletion and two insertions, and with a record for every page a random insertion, where an event is some bytes at the end of a log.
 
+mod backup;
 mod durable;
 mod engine;
 mod holder;
@@ -23,10 +25,13 @@ pub mod log;
 mod look;
 mod names;
 mod rebuild;
+mod space;
 
+pub use backup::{BackedUp, Backup, Kind, backups};
 pub use durable::Durable;
 pub use names::{Names, page_id};
 pub use rebuild::{Rebuilt, rebuild};
+pub use space::is_full;
 
 use everfresh_sched::Error;
 

@@ -11,7 +11,8 @@
 //! | `divergence`, `last_change_s` | of a change: how far off the copy was; how long ago the source says that it changed |
 //! | `record` | the event as [`everfresh_sched::record`] writes it, where the columns do not say all |
 //!
-//! Files appear whole or not at all, and never change.
+//! Files appear whole or not at all, and never change. Parquet has checksums that hardly anybody writes, so that each file says in its
+//! metadata what the hash of its rows is, and whoever reads all of them compares.
 
 use crate::engine::Engine;
 use crate::failed;
@@ -23,17 +24,20 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use everfresh::{Period, Unit};
 use everfresh_sched::{Error, Event, GroupId, HostId, LeaseId, Outcome, PageId, Result, record};
-use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use std::collections::HashMap;
 use std::fs::{self, File};
+use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 /// So many rows are put together at a time.
 const ROWS: usize = 65_536;
@@ -106,6 +110,7 @@ pub(crate) struct Writer {
     rows: Vec<Row>,
     names: Option<Names>,
     schema: Arc<Schema>,
+    hash: RowHash,
     file: ArrowWriter<NamedTempFile>,
 }
 
@@ -121,7 +126,7 @@ impl Writer {
         let schema = Arc::new(schema());
         let file = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties));
         let file = file.map_err(|error| failed(&shown)(&error))?;
-        Ok(Writer { path, rows: Vec::new(), names: None, schema, file })
+        Ok(Writer { path, rows: Vec::new(), names: None, schema, hash: RowHash::new(), file })
     }
 
     pub(crate) fn push(&mut self, row: Row, engine: &Engine) -> Result<()> {
@@ -141,7 +146,10 @@ impl Writer {
         }
         self.names = Some(names);
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns.finish());
-        let written = batch.map_err(parquet::errors::ParquetError::from).and_then(|batch| self.file.write(&batch));
+        let written = batch.map_err(parquet::errors::ParquetError::from).and_then(|batch| {
+            self.hash.take(&batch);
+            self.file.write(&batch)
+        });
         written.map_err(|error| failed(&self.path.display().to_string())(&error))
     }
 
@@ -149,6 +157,7 @@ impl Writer {
     pub(crate) fn finish(mut self, engine: &Engine) -> Result<()> {
         self.write_rows(engine)?;
         let shown = self.path.display().to_string();
+        self.file.append_key_value_metadata(KeyValue::new(HASH.to_owned(), self.hash.text()));
         let file = self.file.into_inner().map_err(|error| failed(&shown)(&error))?;
         file.as_file().sync_all().map_err(|error| failed(&shown)(&error))?;
         let renamed = file.persist(&self.path).map_err(|error| failed(&shown)(&error))?;
@@ -301,18 +310,101 @@ pub fn read(path: &Path, take: &mut dyn FnMut(Read) -> Result<()>) -> Result<()>
     let shown = path.display().to_string();
     let file = File::open(path).map_err(|error| failed(&shown)(&error))?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| failed(&shown)(&error))?;
+    let (written, mut found) = (written_hash(reader.metadata()), RowHash::new());
     let reader = reader.with_batch_size(8192).build().map_err(|error| failed(&shown)(&error))?;
     for batch in reader {
         let batch = batch.map_err(|error| failed(&shown)(&error))?;
         let columns = Stored::of(&batch).map_err(|error| failed(&shown)(&error))?;
+        found.take(&batch);
         for row in 0..batch.num_rows() {
             let read =
                 columns.row(row).map_err(|error| failed(&format!("{shown}, event {}", columns.number(row)))(&error))?;
             take(read)?;
         }
     }
-    Ok(())
+    match written {
+        Some(written) if written != found.text() => Err(Error::Store(format!(
+            "{shown} is damaged: the hash of its rows must be {written}, got {}",
+            found.text()
+        ))),
+        _ => Ok(()),
+    }
 }
+
+/// Where a file says what the hash of its rows is. The first files did not.
+const HASH: &str = "everfresh.rows.xxh3";
+
+fn written_hash(metadata: &ParquetMetaData) -> Option<String> {
+    let pairs = metadata.file_metadata().key_value_metadata()?;
+    pairs.iter().find(|pair| pair.key == HASH)?.value.clone()
+}
+
+/// A hash of rows, column by column, so that it does not depend on how they are cut into batches.
+struct RowHash(Vec<Xxh3Default>);
+
+impl RowHash {
+    fn new() -> RowHash {
+        RowHash(schema().fields().iter().map(|_| Xxh3Default::new()).collect())
+    }
+
+    fn take(&mut self, batch: &RecordBatch) {
+        for (column, hash) in batch.columns().iter().zip(&mut self.0) {
+            match column.data_type() {
+                DataType::UInt64 => put_all(hash, column.as_primitive::<UInt64Type>().iter(), u64::to_le_bytes),
+                DataType::Float64 => put_all(hash, column.as_primitive::<Float64Type>().iter(), f64::to_le_bytes),
+                DataType::Utf8 => column.as_string::<i32>().iter().for_each(|text| put(hash, text.map(str::as_bytes))),
+                DataType::Binary => column.as_binary::<i32>().iter().for_each(|bytes| put(hash, bytes)),
+                _ => put_all(hash, column.as_primitive::<TimestampMicrosecondType>().iter(), i64::to_le_bytes),
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let columns: Vec<u8> = self.0.iter().flat_map(|hash| hash.finish().to_le_bytes()).collect();
+        format!("{:016x}", xxh3_64(&columns))
+    }
+}
+
+/// Hands over the pages that were leased since a time, by a file of the log; only the columns that tell are read, and only where their
+/// footers say that there may be any. False if there are none: then files before it have none either.
+pub(crate) fn leased_since(path: &Path, since_s: f64, take: &mut dyn FnMut(PageId)) -> Result<bool> {
+    let shown = path.display().to_string();
+    let file = File::open(path).map_err(|error| failed(&shown)(&error))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| failed(&shown)(&error))?;
+    let is_since = |group: usize| match reader.metadata().row_group(group).column(TIME).statistics() {
+        Some(Statistics::Int64(times)) => times.max_opt().is_none_or(|last| *last >= micros(since_s)),
+        _ => true,
+    };
+    let groups: Vec<usize> = (0..reader.metadata().num_row_groups()).filter(|group| is_since(*group)).collect();
+    let is_any = !groups.is_empty();
+    let columns = ProjectionMask::columns(reader.parquet_schema(), LEASED);
+    let reader = reader.with_projection(columns).with_row_groups(groups).build();
+    for batch in reader.map_err(|error| failed(&shown)(&error))? {
+        let batch = batch.map_err(|error| failed(&shown)(&error))?;
+        let stored = Stored::with(&batch, &LEASED).map_err(|error| failed(&shown)(&error))?;
+        for row in (0..batch.num_rows()).filter(|row| stored.text("event", *row) == Some("lease")) {
+            if stored.time(row).is_some_and(|time| time >= micros(since_s)) {
+                stored.whole("page", row).into_iter().for_each(|page| take(PageId(page)));
+            }
+        }
+    }
+    Ok(is_any)
+}
+
+/// Takes a value in, so that no two ways of cutting bytes into values are the same.
+fn put(hash: &mut Xxh3Default, value: Option<&[u8]>) {
+    hash.write(&value.map_or(u64::MAX, |bytes| bytes.len() as u64).to_le_bytes());
+    hash.write(value.unwrap_or_default());
+}
+
+fn put_all<T>(hash: &mut Xxh3Default, values: impl Iterator<Item = Option<T>>, bytes: fn(T) -> [u8; 8]) {
+    values.for_each(|value| put(hash, value.map(bytes).as_ref().map(<[u8; 8]>::as_slice)));
+}
+
+/// The place of the time among the columns.
+const TIME: usize = 1;
+/// The columns that tell who was leased when.
+const LEASED: [&str; 3] = ["time", "event", "page"];
 
 /// The columns of a batch that was read.
 struct Stored<'a>(&'a RecordBatch);
@@ -320,8 +412,15 @@ struct Stored<'a>(&'a RecordBatch);
 impl<'a> Stored<'a> {
     /// A batch with the columns that the log has.
     fn of(batch: &'a RecordBatch) -> Result<Stored<'a>> {
+        let names: Vec<String> = schema().fields().iter().map(|field| field.name().clone()).collect();
+        Stored::with(batch, &names)
+    }
+
+    /// A batch with some of them.
+    fn with(batch: &'a RecordBatch, names: &[impl AsRef<str>]) -> Result<Stored<'a>> {
         let expected = schema();
-        for field in expected.fields() {
+        let is_wanted = |field: &&Arc<Field>| names.iter().any(|name| name.as_ref() == field.name());
+        for field in expected.fields().iter().filter(is_wanted) {
             let found = batch.schema_ref().field_with_name(field.name());
             if found.ok().map(Field::data_type) != Some(field.data_type()) {
                 let text = format!("column {} must be there and of type {}", field.name(), field.data_type());
@@ -347,6 +446,10 @@ impl<'a> Stored<'a> {
         self.column(name, row).map(|column| column.as_primitive::<Float64Type>().value(row))
     }
 
+    fn time(&self, row: usize) -> Option<i64> {
+        self.column("time", row).map(|column| column.as_primitive::<TimestampMicrosecondType>().value(row))
+    }
+
     fn text(&self, name: &str, row: usize) -> Option<&str> {
         self.column(name, row).map(|column| column.as_string::<i32>().value(row))
     }
@@ -367,7 +470,7 @@ impl<'a> Stored<'a> {
             let [event] = events[..] else { return Err(Error::Store("a record must hold one event".to_owned())) };
             return Ok(event);
         }
-        let time = self.column("time", row).map(|column| column.as_primitive::<TimestampMicrosecondType>().value(row));
+        let time = self.time(row);
         let missing = |name: &str| Error::Store(format!("column {name} must not be empty here"));
         let now_s = time.ok_or_else(|| missing("time"))? as f64 / 1e6;
         let lease = LeaseId(self.whole("lease", row).ok_or_else(|| missing("lease"))?);

@@ -3,6 +3,7 @@
 //! Tables are never changed once they are written, so that they are linked; logs only grow, so that what was read of them is what a crash
 //! at that moment would have left. If no table and no log came or went while all of them were taken, they belong together.
 
+use crate::holder::Holder;
 use everfresh_sched::{Error, Result};
 use std::fs;
 use std::io;
@@ -18,20 +19,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// With pauses of this length.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The files of the engine in `dir`, in a directory of their own that goes when it is dropped.
-pub(crate) fn copy(dir: &Path) -> Result<TempDir> {
+/// The files of the engine in `dir`, in a directory of their own that goes when it is dropped; held for `who`, so that nobody takes it for
+/// a leftover.
+pub(crate) fn copy(dir: &Path, who: &str) -> Result<(TempDir, Holder)> {
     let failed = |error: io::Error| Error::Store(format!("cannot look at {}: {error}", dir.display()));
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         // Beside the store, where files can be linked; elsewhere if nothing may be written there.
         let beside = tempfile::Builder::new().prefix(PREFIX).tempdir_in(dir);
         let look = beside.or_else(|_| tempfile::tempdir()).map_err(failed)?;
-        let engine = dir.join("engine");
+        let (holder, engine) = (Holder::of(look.path(), who)?, dir.join("engine"));
         let before = moment(&engine).map_err(failed)?;
         let taken = take(&engine, &look.path().join("engine"));
         let is_whole = taken.is_ok() && moment(&engine).map_err(failed)? == before;
         match taken {
-            Ok(()) if is_whole => return Ok(look),
+            Ok(()) if is_whole => return Ok((look, holder)),
             // A table that was merged away.
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => std::thread::sleep(PAUSE),

@@ -13,109 +13,33 @@
 mod common;
 #[path = "common/small_disk.rs"]
 mod small_disk;
+#[path = "common/worker.rs"]
+mod worker;
 
-use common::{copy_all, settings, step};
-use everfresh_sched::{HostId, Memory, PageId, PageTerms, Result, Scheduler, State, Store};
+use common::{copy_all, step};
+use everfresh_sched::{HostId, Outcome, PageId, PageTerms};
 use everfresh_store::{Durable, rebuild};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use small_disk::{SMALL_DISK, fill, on_a_small_disk};
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use worker::{Expected, KEEP, WORKER, Worker, open, scheduler, work};
 
-const WORKER: &str = SMALL_DISK;
-const FROM: &str = "EVERFRESH_TEST_FROM";
 /// So many workers live with one store.
 const YOUNG: u64 = 50;
-/// A worker keeps its state every so many steps.
-const KEEP: u64 = 40;
-
-fn open(dir: &Path) -> Result<Scheduler<Durable>> {
-    Scheduler::open(settings(), Durable::open(dir, "a test")?, 0.0)
-}
-
-fn scheduler(dir: &Path) -> Scheduler<Durable> {
-    open(dir).unwrap()
-}
-
-/// Works without end, and tells after each step how many events are acknowledged.
-fn work(dir: &Path) {
-    let from: u64 = std::env::var(FROM).unwrap().parse().unwrap();
-    let mut scheduler = scheduler(dir);
-    let mut out = std::io::stdout();
-    for number in from.. {
-        step(&mut scheduler, number).unwrap();
-        if number % KEEP == KEEP - 1 {
-            scheduler.compact().unwrap();
-        }
-        writeln!(out, "acknowledged {}", scheduler.store().events()).unwrap();
-        out.flush().unwrap();
-    }
-}
-
 /// Lets a worker go on from a step for a while, which begins with its first acknowledged event if it should come to work; kills it, and
 /// gives the events that were acknowledged.
 fn work_and_kill(dir: &Path, from: u64, after: Duration, works: bool) -> u64 {
-    let mut worker = Command::new(std::env::current_exe().unwrap())
-        .args(["killed_at_any_time_nothing_is_lost", "--exact", "--nocapture"])
-        .env(WORKER, dir)
-        .env(FROM, from.to_string())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(worker.stdout.take().unwrap()).lines();
-    let (began, begins) = std::sync::mpsc::channel();
-    let reading = std::thread::spawn(move || {
-        let told = lines.map_while(std::result::Result::ok);
-        let counts = told.filter_map(|line| line.strip_prefix("acknowledged ").and_then(|count| count.parse().ok()));
-        // Who does not wait for it does not hear of it.
-        counts.inspect(|_| _ = began.send(())).last().unwrap_or(0)
-    });
-    if works {
-        begins.recv_timeout(Duration::from_mins(1)).unwrap();
+    let worker = Worker::start("killed_at_any_time_nothing_is_lost", dir, from);
+    let begun = Instant::now();
+    while works && worker.told() == 0 {
+        assert!(begun.elapsed() < Duration::from_mins(1), "a worker does not begin");
+        std::thread::sleep(Duration::from_millis(1));
     }
     std::thread::sleep(after);
-    worker.kill().unwrap();
-    worker.wait().unwrap();
-    reading.join().unwrap()
-}
-
-/// What a worker does from a state on, event by event.
-struct Expected {
-    state: State,
-    first: u64,
-    next_step: u64,
-    scheduler: Scheduler<Memory>,
-}
-
-impl Expected {
-    fn of(durable: &Scheduler<Durable>, from: u64) -> Expected {
-        let mut memory = Memory::new();
-        memory.keep(durable.state()).unwrap();
-        let scheduler = Scheduler::open(settings(), memory, 0.0).unwrap();
-        Expected { state: durable.state().clone(), first: durable.store().events(), next_step: from, scheduler }
-    }
-
-    /// The state after so many events in all.
-    fn after(&mut self, events: u64) -> State {
-        let count = (events - self.first) as usize;
-        while self.scheduler.store().events().len() < count {
-            step(&mut self.scheduler, self.next_step).unwrap();
-            if self.next_step % KEEP == KEEP - 1 {
-                // As before a state is kept.
-                self.scheduler.finish_plan().unwrap();
-            }
-            self.next_step += 1;
-        }
-        let mut state = Some(self.state.clone());
-        for event in &self.scheduler.store().events()[..count] {
-            State::fold(&mut state, event).unwrap();
-        }
-        state.unwrap()
-    }
+    worker.kill()
 }
 
 #[test]
@@ -222,12 +146,14 @@ fn written(log: &[u8]) -> usize {
 
 #[test]
 fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space() {
-    let Ok(dir) = std::env::var(WORKER) else {
+    let Ok(dir) = std::env::var(SMALL_DISK) else {
         return on_a_small_disk(96, "a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space");
     };
     let (ballast, store) = (Path::new(&dir).join("ballast"), Path::new(&dir).join("store"));
     let mut durable = scheduler(&store);
     (0..100).for_each(|number| step(&mut durable, number).unwrap());
+    let leases = durable.lease(58.0, 3).unwrap();
+    assert!(!leases.is_empty());
     fill(&ballast);
     let (before, text) = (1u64..)
         .find_map(|number| {
@@ -239,7 +165,19 @@ fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space() {
         .unwrap();
     assert!(text.to_lowercase().contains("space"), "{text}");
     assert!(*durable.state() == before);
-    std::fs::remove_file(&ballast).unwrap();
+    // It is opened anew; what that has freed is taken, too.
+    let again = Path::new(&dir).join("more ballast");
+    assert_eq!(durable.store_mut().address(PageId(0)), Ok(None));
+    fill(&again);
+    // Visits that come back meanwhile are taken in, and written when there is space.
+    let visits: Vec<_> = leases.iter().map(|lease| (lease.id, Outcome::Unchanged)).collect();
+    durable.hold();
+    assert!(durable.complete_all(60.0, &visits).unwrap().iter().all(Result::is_ok));
+    let more: Vec<_> = (0..500).map(|more| (PageId(u64::MAX - more), PageTerms::new(HostId(0)))).collect();
+    durable.add_all(60.0, &more).unwrap();
+    assert!(durable.lease(60.0, 5).is_err() && durable.state().live().all(|(lease, _)| lease < leases[0].id));
+    [ballast, again].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    durable.release().unwrap();
     (200..400).for_each(|number| step(&mut durable, number).unwrap());
     durable.compact().unwrap();
     let (state, events) = (durable.state().clone(), durable.store().events());
@@ -251,7 +189,7 @@ fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space() {
 
 #[test]
 fn a_read_only_disk_is_said_and_work_goes_on_when_it_may_be_written() {
-    let Ok(dir) = std::env::var(WORKER) else {
+    let Ok(dir) = std::env::var(SMALL_DISK) else {
         return on_a_small_disk(96, "a_read_only_disk_is_said_and_work_goes_on_when_it_may_be_written");
     };
     let remount = |how: &str| {

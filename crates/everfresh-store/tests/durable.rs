@@ -163,6 +163,30 @@ fn names_and_notes_come_back() {
 }
 
 #[test]
+fn a_page_that_comes_back_while_a_state_is_kept_has_its_address() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut scheduler = self::scheduler(dir.path());
+    let (page, terms) = (PageId(9), PageTerms::new(HostId(0)));
+    let add = |scheduler: &mut Scheduler<Durable>| {
+        scheduler.store_mut().name_page(page, "https://a.example/");
+        scheduler.add(1.0, page, terms).unwrap();
+    };
+    add(&mut scheduler);
+    for round in 0..100 {
+        scheduler.remove(1.0, page).unwrap();
+        scheduler.compact().unwrap();
+        std::thread::sleep(std::time::Duration::from_micros(100 * round));
+        add(&mut scheduler);
+        scheduler.store_mut().settle().unwrap();
+        assert_eq!(scheduler.store_mut().address(page), Ok(Some("https://a.example/".to_owned())), "round {round}");
+    }
+    scheduler.remove(1.0, page).unwrap();
+    scheduler.compact().unwrap();
+    scheduler.store_mut().settle().unwrap();
+    assert_eq!(scheduler.store_mut().address(page), Ok(None));
+}
+
+#[test]
 fn two_addresses_with_one_hash_are_two_pages() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path());
@@ -243,6 +267,35 @@ fn a_log_that_is_cut_off_or_has_a_gap_is_refused() {
     assert!(text.contains(&files[1].display().to_string()), "{text}");
     std::fs::write(&files[1], whole).unwrap();
     rebuild(dir.path(), "a test", &mut |_| {}).unwrap();
+}
+
+#[test]
+fn a_bit_of_the_log_that_is_another_is_found_out_or_means_nothing() {
+    let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut durable = scheduler(dir.path());
+    (0..150).for_each(|number| step(&mut durable, number).unwrap());
+    durable.compact().unwrap();
+    durable.store_mut().settle().unwrap();
+    let state = durable.state().clone();
+    drop(durable);
+    let [file] = &log::files(dir.path()).unwrap()[..] else { panic!("there must be one file") };
+    let whole = std::fs::read(file).unwrap();
+    let spoilt = copy.path().join("visits/00000000.parquet");
+    std::fs::create_dir(copy.path().join("visits")).unwrap();
+    let mut refused = 0;
+    for number in 0..200u64 {
+        let mut bytes = whole.clone();
+        // Spread over the file, with a prime number.
+        let bit = (number * 7919 * 8 + number % 8) as usize % (8 * bytes.len());
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&spoilt, bytes).unwrap();
+        match rebuild(copy.path(), "a test", &mut |_| {}) {
+            Ok(_) => assert!(*scheduler(copy.path()).state() == state, "bit {bit} makes another state"),
+            Err(_) => refused += 1,
+        }
+        _ = std::fs::remove_dir_all(copy.path().join("engine"));
+    }
+    assert!(refused > 100, "{refused} were refused");
 }
 
 /// A store with visits, and a plan that is being made.

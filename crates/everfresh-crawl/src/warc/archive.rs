@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The folder of the index, in that of the records.
-const INDEX: &str = "index";
+pub(super) const INDEX: &str = "index";
 /// The largest copy that is read back.
 const MOST_BYTES: u64 = 1 << 30;
 /// How long two texts may be compared before the rest is taken for wholly different.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const LONGEST_TAIL: usize = 1 << 15;
 /// Two neighbouring files are merged when the older is less than so many times as large.
 const RATIO: u64 = 4;
-const TAIL: &str = "tail.cdxj";
+pub(super) const TAIL: &str = "tail.cdxj";
 const PROGRESS: &str = "progress.json";
 
 /// A version of a page: where its record is, and what it is.

@@ -2,7 +2,8 @@
 //!
 //! * [`Writer`] and [`Reader`]: records (WARC 1.1, ISO 28500:2017) in files that other tools read, and theirs;
 //! * [`Index`]: from an address to its versions, in sorted files that are made anew from the records if they are lost;
-//! * [`Archive`]: both together: keep a version, find it again, say what changed between two.
+//! * [`Archive`]: both together: keep a version, find it again, say what changed between two;
+//! * [`parts`]: the files, for who copies them.
 
 mod archive;
 mod digest;
@@ -10,6 +11,7 @@ mod error;
 mod http;
 mod index;
 mod member;
+mod parts;
 mod read;
 mod record;
 mod segment;
@@ -21,6 +23,7 @@ pub use error::{Error, Result};
 pub use http::Http;
 pub use index::{Index, Version};
 pub use member::Prepared;
+pub use parts::{Part, parts};
 pub use read::{Located, Reader};
 pub use record::{Kind, Record};
 pub use write::{Exchange, Original, Place, Settings, Truncated, Writer, answer_head};

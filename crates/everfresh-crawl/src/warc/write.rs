@@ -435,7 +435,7 @@ fn is_warc(name: &str) -> bool {
 }
 
 /// The number in the name of a file of ours.
-fn serial(name: &str, prefix: &str) -> Option<u64> {
+pub(super) fn serial(name: &str, prefix: &str) -> Option<u64> {
     let rest = name.strip_prefix(prefix)?.strip_prefix('-')?.strip_suffix(".warc.gz")?;
     rest.split_once('-')?.1.parse().ok()
 }

@@ -10,7 +10,10 @@ use everfresh::{Allocation, Frequency, Objective, Order, Period, Rate, Unit};
 use everfresh_sim::papers::Paper;
 use everfresh_sim::world::Rates;
 
-use crate::desk::args::{AddArgs, ExplainArgs, ExportArgs, ForecastArgs, PinArgs, RebuildArgs, RemoveArgs, StatusArgs};
+use crate::desk::args::{
+    AddArgs, BackupArgs, ExplainArgs, ExportArgs, ForecastArgs, NoticeArgs, PinArgs, RebuildArgs, RemoveArgs,
+    StatusArgs,
+};
 use crate::run::args::{AuditArgs, CatArgs, DiffArgs, HistoryArgs, RunArgs};
 
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().effects(Effects::BOLD);
@@ -57,10 +60,14 @@ pub(crate) enum Command {
     Remove(RemoveArgs),
     /// Visits a page every so often, whatever is known of it
     Pin(PinArgs),
+    /// Says that pages changed, to a run that goes on or to the next
+    Notice(NoticeArgs),
     /// Writes what is known of every page as a table
     Export(ExportArgs),
     /// Derives all state anew from the visit log
     Rebuild(RebuildArgs),
+    /// Copies a store, whole, while a run may have it open
+    Backup(BackupArgs),
     /// Measures how fresh the copies are, by visiting a random sample now
     Audit(AuditArgs),
     /// Prints the copy of a page

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use everfresh::Period;
-use everfresh_sched::{PageId, PageTerms};
+use everfresh_sched::{PageId, PageTerms, Trouble};
 use serde::Serialize;
 
 use super::args::{AddArgs, TermArgs};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &AddArgs) -> Result<()> {
     args.files.iter().try_for_each(|file| list::check(file))?;
     let mut desk = Desk::begin(&args.store, args.budget, args.floor)?;
     let line = CountLine::new("pages");
-    let mut adding = Adding::new(&mut desk, &args.terms);
+    let mut adding = Adding { takes_back: true, ..Adding::new(&mut desk, &args.terms) };
     for file in &args.files {
         list::read(file, &mut |listed| {
             line.at(adding.count());
@@ -62,12 +62,16 @@ pub(crate) struct Adding<'a> {
     desk: &'a mut Desk,
     terms: &'a TermArgs,
     waiting: Vec<(PageId, PageTerms)>,
+    /// So many were changed and are not written yet.
+    altered: usize,
+    /// Are pages taken back that are retired? A list that a run reads each time it begins is no wish for them.
+    takes_back: bool,
     done: Added,
 }
 
 impl<'a> Adding<'a> {
     pub(crate) fn new(desk: &'a mut Desk, terms: &'a TermArgs) -> Adding<'a> {
-        Adding { desk, terms, waiting: Vec::new(), done: Added::default() }
+        Adding { desk, terms, waiting: Vec::new(), altered: 0, takes_back: false, done: Added::default() }
     }
 
     fn count(&self) -> u64 {
@@ -86,9 +90,14 @@ impl<'a> Adding<'a> {
             terms = terms.in_group(group);
         }
         let terms = with_terms(terms, listed, self.terms)?;
+        let is_retired = self.desk.scheduler.state().trouble(page) == Some(Trouble::Retired);
         match before {
+            Some(_) if is_retired && self.takes_back => self.waiting.push((page, terms)),
             Some(before) if before == terms => self.done.known += 1,
             Some(_) => {
+                // Waiting for the disk page by page would take a quarter of an hour for a million.
+                self.desk.scheduler.hold();
+                self.altered += 1;
                 self.desk.scheduler.change(self.desk.now_s, page, terms).map_err(failure)?;
                 self.done.changed += 1;
             }
@@ -99,16 +108,18 @@ impl<'a> Adding<'a> {
                 self.waiting.push((page, terms));
             }
         }
-        if self.waiting.len() < TOGETHER { Ok(()) } else { self.write() }
+        if self.waiting.len() + self.altered < TOGETHER { Ok(()) } else { self.write() }
     }
 
     fn write(&mut self) -> Result<()> {
         let answers = self.desk.scheduler.add_all(self.desk.now_s, &self.waiting).map_err(failure)?;
+        self.desk.scheduler.release().map_err(failure)?;
         let added = answers.iter().filter(|answer| answer.is_ok()).count() as u64;
         self.done.added += added;
         // A list may name a page twice.
         self.done.known += answers.len() as u64 - added;
         self.waiting.clear();
+        self.altered = 0;
         Ok(())
     }
 

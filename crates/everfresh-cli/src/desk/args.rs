@@ -117,11 +117,59 @@ pub(crate) struct PinArgs {
     pub store: StoreArgs,
 }
 
+const NOTICE_EXAMPLES: &str = "\
+Example:
+  everfresh notice https://example.org/news      from a hook of whoever publishes it
+
+A page that was visited since then is left as it is. A run that goes on takes a notice in at once; if
+there is none, the next one does. How far notices of a host and a group are believed is learnt: those
+that were right bring a visit sooner, those that were wrong lose their weight. `everfresh explain`
+tells.";
+
+/// Says that pages changed just now.
+#[derive(Debug, Args)]
+#[command(after_help = NOTICE_EXAMPLES)]
+pub(crate) struct NoticeArgs {
+    /// The pages' addresses
+    #[arg(required = true, value_name = "PAGE")]
+    pub pages: Vec<String>,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
 /// Derives all state anew from the visit log.
 #[derive(Debug, Args)]
 pub(crate) struct RebuildArgs {
     #[command(flatten)]
     pub store: StoreArgs,
+}
+
+const BACKUP_EXAMPLES: &str = "\
+Examples:
+  everfresh backup /backups/news
+  everfresh backup /backups/news --keep 14      from cron
+  everfresh status --data /backups/news/2026-11-17T03-00-00.000Z
+
+Each backup is a store in a directory of its own, named by its time in UTC, with all that was
+acknowledged when it began: what is known of pages, the visit log and the copies. It appears whole
+and on the disk, or not at all. Files that never change are copied once and shared by the backups
+after. A run may go on meanwhile. To restore one, copy it to where the store was.";
+
+/// Copies a store while a run may have it open.
+#[derive(Debug, Args)]
+#[command(after_help = BACKUP_EXAMPLES)]
+pub(crate) struct BackupArgs {
+    /// The directory of backups
+    #[arg(value_name = "DIR")]
+    pub into: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Remove older backups when it is made, so that so many are left
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub keep: Option<u16>,
+    /// JSON instead of a sentence
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// How things stand.

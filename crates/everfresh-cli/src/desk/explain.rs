@@ -1,8 +1,9 @@
 //! `everfresh explain`: one page, in words.
 
 use anyhow::Result;
+use everfresh::curve::DivergenceCurve;
 use everfresh::{Period, Unit};
-use everfresh_sched::{Binding, Closed, Explanation};
+use everfresh_sched::{Binding, Closed, Explanation, HintKind, Trouble};
 use serde::Serialize;
 
 use super::args::ExplainArgs;
@@ -17,7 +18,17 @@ pub(crate) struct Page {
     pub group: Option<String>,
     pub visits: u32,
     pub changes: u32,
+    /// live, failing, gone or retired
+    pub state: &'static str,
     pub rate_per_day: f64,
+    /// Of the curve `1 - (1 + t/beta)^-alpha` by which copy and source diverge.
+    pub curve_alpha: Option<f64>,
+    pub curve_beta_days: Option<f64>,
+    /// The probability that the copy is fresh, now and when it is visited next.
+    pub freshness: Option<f64>,
+    pub freshness_at_visit: Option<f64>,
+    pub hint: Option<&'static str>,
+    pub hint_believed: Option<f64>,
     pub elapsed_days: Option<f64>,
     pub utility_days: Option<f64>,
     pub price_days: f64,
@@ -35,12 +46,15 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     if args.json {
         return output::print_json(&told);
     }
-    let is_copied = desk.scheduler.state().seen_s(page).is_some();
-    output::print(&text(&found, &told, desk.now_s, is_copied))
+    output::print(&text(&found, &told, desk.now_s))
 }
 
 /// What is known of a page, with names.
 pub(crate) fn tell(desk: &mut Desk, found: &Explanation) -> Result<Page> {
+    let is_copied = desk.scheduler.state().seen_s(found.page).is_some();
+    let fresh = |after: Period| found.curve.filter(|_| is_copied).map(|curve| 1.0 - curve.divergence(after));
+    let wait_s = found.due_s.map_or(0.0, |due| (due - desk.now_s).max(0.0));
+    let at_visit = Period::of(found.elapsed.seconds() + wait_s, Unit::Second).ok().filter(|_| found.due_s.is_some());
     let store = desk.scheduler.store_mut();
     let names = store.names();
     let (host, group) = (names.host(found.terms.host()), names.group(found.terms.group()));
@@ -51,7 +65,14 @@ pub(crate) fn tell(desk: &mut Desk, found: &Explanation) -> Result<Page> {
         group,
         visits: found.visits,
         changes: found.changes,
+        state: state(found.trouble),
         rate_per_day: found.rate.per_day(),
+        curve_alpha: found.curve.map(|curve| curve.alpha()),
+        curve_beta_days: found.curve.and_then(|curve| output::days(curve.beta())),
+        freshness: fresh(found.elapsed),
+        freshness_at_visit: at_visit.and_then(fresh),
+        hint: found.hint.map(|(kind, _)| hinted(kind)),
+        hint_believed: found.hint.map(|(_, believed)| believed),
         elapsed_days: output::days(found.elapsed),
         utility_days: found.value.map(|value| value / Unit::Day.seconds()),
         price_days: found.price / Unit::Day.seconds(),
@@ -68,14 +89,43 @@ pub(crate) fn moment(unix_s: f64) -> String {
     jiff::Timestamp::from_second(second).map_or_else(|_| "never".to_owned(), |moment| moment.to_string())
 }
 
-fn text(found: &Explanation, told: &Page, now_s: f64, is_copied: bool) -> String {
+fn state(trouble: Trouble) -> &'static str {
+    match trouble {
+        Trouble::None => "live",
+        Trouble::Failing(_) => "failing",
+        Trouble::Gone(_) => "gone",
+        Trouble::Retired => "retired",
+    }
+}
+
+fn hinted(kind: HintKind) -> &'static str {
+    match kind {
+        HintKind::Push => "notice",
+        HintKind::Feed => "feed",
+        HintKind::Sitemap => "sitemap",
+        HintKind::LastModified => "last-modified",
+        HintKind::Expires => "expires",
+    }
+}
+
+fn text(found: &Explanation, told: &Page, now_s: f64) -> String {
     let mut grid = output::Grid::new(&[&told.page, ""]).left(1);
     let mut line = |name: &str, value: String| grid.row(vec![name.to_owned(), value]);
     line("host", told.host.clone().unwrap_or_default());
     line("group", told.group.clone().unwrap_or_default());
     line("compared", format!("{}, {} changed", output::count(f64::from(told.visits), "time"), told.changes));
     line("believed to change", format!("{} a day", output::number(told.rate_per_day)));
-    line(if is_copied { "since the last visit" } else { "not yet copied, added" }, found.elapsed.to_string());
+    line(
+        if told.freshness.is_some() { "since the last visit" } else { "not yet copied, added" },
+        found.elapsed.to_string(),
+    );
+    if let Some(now) = told.freshness {
+        let then = told.freshness_at_visit.map(|then| format!(", {} when next visited", output::percent(then)));
+        line("probably fresh", output::percent(now) + &then.unwrap_or_default());
+    }
+    if let (Some(hint), Some(believed)) = (told.hint, told.hint_believed) {
+        line("hint of a change", format!("{hint}, believed {}", output::percent(believed)));
+    }
     let days =
         |value: f64| Period::of(value, Unit::Day).map_or_else(|_| output::number(value), |time| time.to_string());
     line("a visit now is worth", told.utility_days.map_or_else(|| "what its period says".to_owned(), days));

@@ -52,6 +52,7 @@ fn schema() -> SchemaRef {
         text("page"),
         text("host"),
         text("group"),
+        text("state"),
         real("weight"),
         real("cost"),
         whole("visits"),
@@ -65,26 +66,39 @@ fn schema() -> SchemaRef {
 }
 
 fn batch(desk: &mut Desk, pages: &[PageId], schema: &SchemaRef) -> Result<RecordBatch> {
-    let mut texts: [StringBuilder; 5] = Default::default();
+    let mut texts: [StringBuilder; 6] = Default::default();
     let mut reals: [Float64Builder; 5] = Default::default();
     let mut wholes: [UInt32Builder; 2] = Default::default();
     for page in pages {
         let found = desk.scheduler.explain(desk.now_s, *page).map_err(failure)?;
         let (weight, cost) = (found.terms.weight(), found.terms.cost());
         let Page {
-            page, host, group, visits, changes, rate_per_day, elapsed_days, period_days, due, waits_for, ..
+            page,
+            host,
+            group,
+            state,
+            visits,
+            changes,
+            rate_per_day,
+            elapsed_days,
+            period_days,
+            due,
+            waits_for,
+            ..
         } = tell(desk, &found)?;
-        for (column, value) in texts.iter_mut().zip([Some(page), host, group, due, Some(waits_for)]) {
+        for (column, value) in
+            texts.iter_mut().zip([Some(page), host, group, Some(state.to_owned()), due, Some(waits_for)])
+        {
             column.append_option(value);
         }
         let values = [Some(weight), Some(cost), Some(rate_per_day), period_days, elapsed_days];
         reals.iter_mut().zip(values).for_each(|(column, value)| column.append_option(value));
         wholes.iter_mut().zip([visits, changes]).for_each(|(column, value)| column.append_value(value));
     }
-    let [page, host, group, due, waits] = texts.map(|mut column| Arc::new(column.finish()) as ArrayRef);
+    let [page, host, group, state, due, waits] = texts.map(|mut column| Arc::new(column.finish()) as ArrayRef);
     let [weight, cost, rate, period, elapsed] = reals.map(|mut column| Arc::new(column.finish()) as ArrayRef);
     let [visits, changes] = wholes.map(|mut column| Arc::new(column.finish()) as ArrayRef);
-    let columns = vec![page, host, group, weight, cost, visits, changes, rate, period, elapsed, due, waits];
+    let columns = vec![page, host, group, state, weight, cost, visits, changes, rate, period, elapsed, due, waits];
     RecordBatch::try_new(Arc::clone(schema), columns)
         .context("cannot make a table")
         .map_err(|error| output::machine("cannot export", error))

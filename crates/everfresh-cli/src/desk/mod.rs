@@ -1,7 +1,8 @@
-//! The commands on a store of pages: add, explain, status, forecast, remove, pin, rebuild, export.
+//! The commands on a store of pages: add, explain, status, forecast, remove, pin, rebuild, export, backup.
 
 pub(crate) mod add;
 pub(crate) mod args;
+pub(crate) mod backup;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod list;
@@ -27,6 +28,9 @@ pub(crate) struct Desk {
     _unfinished: Unfinished,
 }
 
+/// Clocks may be set back by so much without a word.
+const BEHIND_S: f64 = 60.0;
+
 /// The command that this process runs, for whoever finds the store held.
 fn who() -> String {
     std::env::args().collect::<Vec<_>>().join(" ")
@@ -51,7 +55,7 @@ impl Desk {
         let store = Durable::look(&args.data, &who()).map_err(failure)?;
         let scheduler =
             Scheduler::resume(store, now_s, |before| settled(before, None, None, now_s)).map_err(failure)?;
-        Ok(Desk { scheduler, now_s, _unfinished: unfinished })
+        Ok(Desk::of(scheduler, now_s, unfinished))
     }
 
     /// Opens a store that is there.
@@ -89,7 +93,20 @@ impl Desk {
         let store = Durable::open(&args.data, &who()).map_err(failure)?;
         let change = |before: Option<Settings>| further(settled(before, budget, floor, now_s)?);
         let scheduler = Scheduler::resume(store, now_s, change).map_err(failure)?;
-        Ok(Desk { scheduler, now_s, _unfinished: unfinished })
+        Ok(Desk::of(scheduler, now_s, unfinished))
+    }
+
+    /// A clock that was ahead once holds up everything until that time comes: whoever set it should know.
+    fn of(scheduler: Scheduler<Durable>, now_s: f64, unfinished: Unfinished) -> Desk {
+        let latest_s = scheduler.state().latest_s();
+        if latest_s > now_s + BEHIND_S {
+            output::say(&format!(
+                "the clock says {} and the store has heard of {}: nothing becomes due until then",
+                explain::moment(now_s),
+                explain::moment(latest_s),
+            ));
+        }
+        Desk { scheduler, now_s, _unfinished: unfinished }
     }
 
     /// The page with an address.
@@ -137,11 +154,13 @@ fn settled(
 pub(crate) fn remove(args: &RemoveArgs) -> Result<()> {
     let mut desk = Desk::open(&args.store)?;
     let pages: Vec<PageId> = args.pages.iter().map(|page| desk.page(page)).collect::<Result<_>>()?;
+    desk.scheduler.hold();
     for page in &pages {
         // What a run noted of it goes, too.
         desk.scheduler.store_mut().note(*page, Vec::new());
         desk.scheduler.remove(desk.now_s, *page).map_err(failure)?;
     }
+    desk.scheduler.release().map_err(failure)?;
     output::say(&format!("forgot {}", output::count(pages.len() as f64, "page")));
     Ok(())
 }

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use everfresh::{Period, Unit};
-use everfresh_sched::{Broken, Forecast, Freshness};
+use everfresh_sched::{Broken, Forecast, Freshness, PageId};
 use serde::Serialize;
 
-use super::args::{ForecastArgs, StatusArgs};
+use super::args::{ForecastArgs, StatusArgs, StoreArgs};
 use super::{Desk, failure};
 use crate::output::{self, Grid};
 
@@ -31,6 +31,16 @@ pub(crate) fn time(seconds: f64) -> String {
     Period::of(seconds, Unit::Second).map_or_else(|_| "never".to_owned(), |time| time.to_string())
 }
 
+/// What was spent in the last day, or since the store began.
+fn spent(desk: &mut Desk, args: &StoreArgs) -> Result<f64> {
+    let (mut spent, since_s) = (0.0, desk.now_s - Unit::Day.seconds());
+    let (state, store) = desk.scheduler.parts();
+    // What a page that was removed has cost nobody knows.
+    let mut count = |page: PageId| spent += state.terms(page).map_or(1.0, |terms| terms.cost());
+    store.leased_since(&args.data, since_s, &mut count).map_err(failure)?;
+    Ok(spent)
+}
+
 /// `everfresh status`
 pub(crate) fn status(args: &StatusArgs) -> Result<()> {
     let mut desk = Desk::look(&args.store)?;
@@ -39,6 +49,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
     let standing = desk.scheduler.standing(now_s, args.rows);
     let forecast = desk.scheduler.forecast(1.0).map_err(failure)?;
     let overload = desk.scheduler.overload(now_s);
+    let spent = spent(&mut desk, &args.store)?;
     let names = desk.scheduler.store().names();
     let groups: Vec<Fresh> =
         standing.groups.iter().map(|(group, of)| fresh(names.group(*group).unwrap_or("?"), of)).collect();
@@ -53,7 +64,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
             "predicted_age_days": output::finite(forecast.all.age_s / Unit::Day.seconds()),
             "price_days": status.steered_price / Unit::Day.seconds(),
             "budget_per_day": budget * Unit::Day.seconds(), "spending_per_day": forecast.spending_per_s * Unit::Day.seconds(),
-            "under_way": status.leased, "backlog": overload.backlog, "backlog_clears_days": output::finite(overload.clears_s / Unit::Day.seconds()),
+            "spent_last_day": spent, "under_way": status.leased, "backlog": overload.backlog, "backlog_clears_days": output::finite(overload.clears_s / Unit::Day.seconds()),
             "freshness_lost_to_overload": overload.freshness_lost, "looked_at": standing.sample,
             "groups": groups, "hosts": hosts,
         }));
@@ -66,7 +77,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
     let per_day = |per_s: f64| format!("{} a day", output::per(per_s, Unit::Day));
     line(
         "spending",
-        String::new(),
+        format!("{} in the last day", output::number(spent)),
         format!("{} of {}", output::per(forecast.spending_per_s, Unit::Day), per_day(budget)),
     );
     line("pages", status.pages.to_string(), String::new());
@@ -80,21 +91,23 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
             time(overload.clears_s)
         ));
     }
-    text.push_str(&table("group", &groups));
-    text.push_str(&table("host with most that is stale", &hosts));
+    text.push_str(&table("group", &groups, args.rows));
+    text.push_str(&table("host with most that is stale", &hosts, args.rows));
     if standing.sample < status.pages {
         text.push_str(&format!("freshness is that of {} pages\n", standing.sample));
     }
     output::print(&text)
 }
 
-fn table(name: &str, rows: &[Fresh]) -> String {
+fn table(name: &str, rows: &[Fresh], most: usize) -> String {
     let mut grid = Grid::new(&[name, "pages", "freshness", "age"]);
-    for row in rows {
+    for row in rows.iter().take(most) {
         let age = row.age_days.map_or_else(|| "never copied".to_owned(), |days| time(days * Unit::Day.seconds()));
         grid.row(vec![row.name.clone(), output::number(row.pages), output::percent(row.freshness), age]);
     }
-    if rows.is_empty() { String::new() } else { format!("\n{}", grid.text()) }
+    let more = rows.len().saturating_sub(most);
+    let more = if more > 0 { format!("and {more} more: --rows shows them, --json has all\n") } else { String::new() };
+    if rows.is_empty() || most == 0 { String::new() } else { format!("\n{}{more}", grid.text()) }
 }
 
 /// Budgets that a forecast is made for, as multiples of the present one.

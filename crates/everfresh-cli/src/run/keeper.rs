@@ -12,13 +12,14 @@ use everfresh_crawl::warc::{self, Archive};
 use everfresh_sched::{
     Freshness, HintKind, HostId, HostLimits, LeaseId, Outcome, PageId, PageTerms, Scheduler, Status,
 };
-use everfresh_store::Durable;
+use everfresh_store::{Durable, is_full};
 use tokio::sync::mpsc;
 use tracing::{debug, info};
 
 use super::clock::Clock;
 use super::note::Note;
-use super::space::{is_full, is_of_space};
+use super::notices::Notices;
+use super::space::is_of_space;
 use super::visit::{Copy, Found, Task, record, visit};
 use crate::desk::failure;
 use crate::desk::status::time;
@@ -54,6 +55,8 @@ pub(crate) struct Keeper {
     going_on: HashSet<LeaseId>,
     /// What came back and is not kept yet: it stays here while the disk is full.
     unkept: Vec<Found>,
+    /// What is kept and not yet known to be on the disk.
+    untold: Vec<Found>,
     began_s: f64,
     replanned_s: f64,
     expected: Freshness,
@@ -61,6 +64,7 @@ pub(crate) struct Keeper {
     slowed: HashMap<HostId, f64>,
     /// Hosts that are left alone, and until when.
     resting: HashMap<HostId, f64>,
+    notices: Notices,
     plain: Arc<Rules>,
 }
 
@@ -128,6 +132,7 @@ impl Keeper {
     ) -> Keeper {
         Keeper {
             kept_events: scheduler.store().events(),
+            notices: Notices::of(scheduler.store().dir()),
             scheduler,
             archive,
             sources,
@@ -139,6 +144,7 @@ impl Keeper {
             tally: Tally::default(),
             going_on: HashSet::new(),
             unkept: Vec::new(),
+            untold: Vec::new(),
             began_s: 0.0,
             replanned_s: f64::NEG_INFINITY,
             expected: Freshness::default(),
@@ -199,11 +205,12 @@ impl Keeper {
         receive: &mut mpsc::UnboundedReceiver<Found>,
         watch: &mut dyn Watch,
     ) -> Result<bool> {
-        self.keep_unkept(watch)?;
+        self.keep_unkept()?;
         self.tend(now_s)?;
         let is_busy = self.give_out(now_s, ahead, send)? > 0 || !self.going_on.is_empty();
+        self.tell(watch);
         watch.moment(self)?;
-        self.wait(now_s, receive, watch).await?;
+        self.wait(now_s, receive).await;
         Ok(is_busy)
     }
 
@@ -226,12 +233,7 @@ impl Keeper {
     }
 
     /// Waits for what comes back, or for the time when something is due.
-    async fn wait(
-        &mut self,
-        now_s: f64,
-        receive: &mut mpsc::UnboundedReceiver<Found>,
-        watch: &mut dyn Watch,
-    ) -> Result<()> {
+    async fn wait(&mut self, now_s: f64, receive: &mut mpsc::UnboundedReceiver<Found>) {
         let is_full = self.going_on.len() >= self.workers;
         let next = self.scheduler.next_wakeup(now_s).filter(|_| !is_full);
         // A bucket that fills up drop by drop is looked at no more often than a thousand times a second.
@@ -246,20 +248,23 @@ impl Keeper {
             while let Ok(more) = receive.try_recv() {
                 self.unkept.push(more);
             }
-            self.keep_unkept(watch)?;
         }
-        Ok(())
     }
 
     /// Waits for the last visits; those that take too long are lost to their leases.
     async fn finish(&mut self, receive: &mut mpsc::UnboundedReceiver<Found>, watch: &mut dyn Watch) -> Result<()> {
         let deadline = tokio::time::Instant::now() + LAST_VISITS;
-        while !self.going_on.is_empty() {
+        loop {
+            self.keep_unkept()?;
+            self.scheduler.release().map_err(failure)?;
+            self.tell(watch);
+            if self.going_on.is_empty() {
+                break;
+            }
             match tokio::time::timeout_at(deadline, receive.recv()).await {
                 Ok(Some(found)) => self.unkept.push(found),
                 _ => break,
             }
-            self.keep_unkept(watch)?;
         }
         if let Some(archive) = &mut self.archive {
             archive.settle().map_err(|error| output::machine("cannot keep copies", error))?;
@@ -268,8 +273,9 @@ impl Keeper {
         self.scheduler.store_mut().settle().map_err(failure)
     }
 
-    /// Finds the price anew and keeps the state, now and then.
+    /// Takes notices in, finds the price anew and keeps the state, now and then.
     fn tend(&mut self, now_s: f64) -> Result<()> {
+        self.notices.take(&mut self.scheduler, now_s)?;
         if (self.scheduler.is_planning() || now_s - self.replanned_s >= self.replan_s) && self.plan_on(now_s)? {
             self.replanned_s = now_s;
             self.expected = self.scheduler.expected();
@@ -298,6 +304,7 @@ impl Keeper {
     fn give_out(&mut self, now_s: f64, ahead: bool, send: &mpsc::UnboundedSender<Found>) -> Result<usize> {
         let free = self.workers.saturating_sub(self.going_on.len());
         if free == 0 {
+            self.scheduler.release().map_err(failure)?;
             return Ok(0);
         }
         let leased = if ahead {
@@ -329,8 +336,8 @@ impl Keeper {
         Ok(given)
     }
 
-    /// Keeps what came back; if that fails it is still there to be kept.
-    fn keep_unkept(&mut self, watch: &mut dyn Watch) -> Result<()> {
+    /// Keeps what came back, with the next leases that are given out; if that fails it is still there to be kept.
+    fn keep_unkept(&mut self) -> Result<()> {
         let all = std::mem::take(&mut self.unkept);
         if all.is_empty() {
             return Ok(());
@@ -342,11 +349,19 @@ impl Keeper {
         }
         for found in &all {
             self.going_on.remove(&found.lease);
-            self.tally.count(found.outcome);
-            watch.visited(found);
             self.mind_manners(now_s, found)?;
         }
-        self.take_hints(now_s, &all)
+        self.take_hints(now_s, &all)?;
+        self.untold.extend(all);
+        Ok(())
+    }
+
+    /// Tells of visits that are safe.
+    fn tell(&mut self, watch: &mut dyn Watch) {
+        for found in self.untold.drain(..) {
+            self.tally.count(found.outcome);
+            watch.visited(&found);
+        }
     }
 
     /// Keeps copies, notes and outcomes of visits, in this order: what is acknowledged has its copy.
@@ -362,6 +377,7 @@ impl Keeper {
         if let Some(archive) = &mut self.archive {
             archive.sync().map_err(|error| output::machine("cannot keep copies", error))?;
         }
+        self.scheduler.hold();
         let outcomes: Vec<_> = all.iter().map(|found| (found.lease, found.outcome)).collect();
         // One whose lease has expired meanwhile is refused, and visited again.
         self.scheduler.complete_all(now_s, &outcomes).map_err(failure)?;

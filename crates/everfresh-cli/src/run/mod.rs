@@ -8,6 +8,7 @@ pub(crate) mod copies;
 pub(crate) mod keeper;
 mod log;
 pub(crate) mod note;
+pub(crate) mod notices;
 mod space;
 mod view;
 pub(crate) mod visit;

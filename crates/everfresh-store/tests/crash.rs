@@ -29,6 +29,7 @@ use worker::{Expected, KEEP, WORKER, Worker, open, scheduler, work};
 
 /// So many workers live with one store.
 const YOUNG: u64 = 50;
+
 /// Lets a worker go on from a step for a while, which begins with its first acknowledged event if it should come to work; kills it, and
 /// gives the events that were acknowledged.
 fn work_and_kill(dir: &Path, from: u64, after: Duration, works: bool) -> u64 {

@@ -46,7 +46,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     if args.json {
         return output::print_json(&told);
     }
-    output::print(&text(&found, &told, desk.now_s))
+    let is_copied = desk.scheduler.state().seen_s(page).is_some();
+    output::print(&text(&found, &told, desk.now_s, is_copied))
 }
 
 /// What is known of a page, with names.
@@ -108,17 +109,14 @@ fn hinted(kind: HintKind) -> &'static str {
     }
 }
 
-fn text(found: &Explanation, told: &Page, now_s: f64) -> String {
+fn text(found: &Explanation, told: &Page, now_s: f64, is_copied: bool) -> String {
     let mut grid = output::Grid::new(&[&told.page, ""]).left(1);
     let mut line = |name: &str, value: String| grid.row(vec![name.to_owned(), value]);
     line("host", told.host.clone().unwrap_or_default());
     line("group", told.group.clone().unwrap_or_default());
     line("compared", format!("{}, {} changed", output::count(f64::from(told.visits), "time"), told.changes));
     line("believed to change", format!("{} a day", output::number(told.rate_per_day)));
-    line(
-        if told.freshness.is_some() { "since the last visit" } else { "not yet copied, added" },
-        found.elapsed.to_string(),
-    );
+    line(if is_copied { "since the last visit" } else { "not yet copied, added" }, found.elapsed.to_string());
     if let Some(now) = told.freshness {
         let then = told.freshness_at_visit.map(|then| format!(", {} when next visited", output::percent(then)));
         line("probably fresh", output::percent(now) + &then.unwrap_or_default());

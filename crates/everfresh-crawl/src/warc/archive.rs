@@ -95,10 +95,10 @@ impl Archive {
         let original = self.original(exchange.target)?.filter(|original| original.digest == digest);
         let writer = writer(&mut self.writer, &self.folder)?;
         let place = match &original {
-            Some(original) => writer.revisit(exchange, &refer(original))?,
+            Some(original) => writer.revisit(exchange, &refer(exchange.target, original))?,
             None => writer.response(exchange)?,
         };
-        self.note(exchange, place, digest, original.is_some())
+        self.note(exchange, place, digest, original)
     }
 
     /// The same for an answer that was made ready before, by whoever fetched it.
@@ -106,17 +106,18 @@ impl Archive {
         let original = self.original(exchange.target)?.filter(|original| original.digest == prepared.digest);
         let writer = writer(&mut self.writer, &self.folder)?;
         let place = match &original {
-            Some(original) => writer.revisit(exchange, &refer(original))?,
+            Some(original) => writer.revisit(exchange, &refer(exchange.target, original))?,
             None => writer.prepared(exchange.date, prepared)?,
         };
-        self.note(exchange, place, prepared.digest.clone(), original.is_some())
+        self.note(exchange, place, prepared.digest.clone(), original)
     }
 
     /// Keeps that the source said that nothing changed (304); without a copy that this could be said of, nothing.
     pub fn keep_unchanged(&mut self, exchange: &Exchange<'_>) -> Result<Option<Version>> {
         let Some(original) = self.original(exchange.target)? else { return Ok(None) };
-        let place = writer(&mut self.writer, &self.folder)?.not_modified(exchange, &refer(&original))?;
-        self.note(exchange, place, original.digest, true).map(Some)
+        let place =
+            writer(&mut self.writer, &self.folder)?.not_modified(exchange, &refer(exchange.target, &original))?;
+        self.note(exchange, place, original.digest.clone(), Some(original)).map(Some)
     }
 
     /// Keeps bytes that came without HTTP: in full, or as a reference to the current copy.
@@ -125,10 +126,10 @@ impl Archive {
         let original = self.original(address)?.filter(|original| original.digest == digest);
         let writer = writer(&mut self.writer, &self.folder)?;
         let place = match &original {
-            Some(original) => writer.resource_again(address, at, content_type, &refer(original))?,
+            Some(original) => writer.resource_again(address, at, content_type, &refer(address, original))?,
             None => writer.resource(address, at, content_type, bytes)?,
         };
-        self.put(address, at, None, Some(media_type(content_type)), digest, original.is_some(), place)
+        self.put(address, at, None, Some(media_type(content_type)), digest, original, place)
     }
 
     /// Everything that was kept is on the disk when this returns.
@@ -208,10 +209,16 @@ impl Archive {
         Ok(diff.unified_diff().missing_newline_hint(false).header(&name(from), &name(to)).to_string())
     }
 
-    /// The newest version that has content of its own.
-    fn original(&self, address: &str) -> Result<Option<Version>> {
-        let history = self.index.history(address)?;
-        Ok(history.into_iter().rfind(|version| version.is_content() && !version.revisit))
+    /// The content that the last version has or refers to.
+    fn original(&self, address: &str) -> Result<Option<Held>> {
+        let Some(last) = self.index.last(address)? else { return Ok(None) };
+        if let Some(date) = if last.revisit { last.original } else { Some(last.date) } {
+            return Ok(Some(Held { date, digest: last.digest }));
+        }
+        // What was found again in the records does not say whether that is still there.
+        let own = |version: &Version| version.is_content() && !version.revisit;
+        let original = self.index.history(address)?.into_iter().rfind(own);
+        Ok(original.map(|version| Held { date: version.date, digest: version.digest }))
     }
 
     /// The version that a revisit refers to.
@@ -229,10 +236,16 @@ impl Archive {
         found.cloned().ok_or_else(lost)
     }
 
-    fn note(&mut self, exchange: &Exchange<'_>, place: Place, digest: String, revisit: bool) -> Result<Version> {
+    fn note(
+        &mut self,
+        exchange: &Exchange<'_>,
+        place: Place,
+        digest: String,
+        original: Option<Held>,
+    ) -> Result<Version> {
         let http = super::Http::parse(exchange.head);
         let named = http.field("Content-Type").map(media_type);
-        self.put(exchange.target, exchange.date, http.status, named, digest, revisit, place)
+        self.put(exchange.target, exchange.date, http.status, named, digest, original, place)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of a version")]
@@ -243,23 +256,30 @@ impl Archive {
         status: Option<u16>,
         media_type: Option<String>,
         digest: String,
-        revisit: bool,
+        original: Option<Held>,
         place: Place,
     ) -> Result<Version> {
         let (address, date) = (address.to_owned(), to_millisecond(at));
         let Place { file, offset, length } = place;
-        let version = Version { address, date, status, media_type, digest, revisit, file, offset, length };
+        let (revisit, original) = (original.is_some(), original.map(|original| original.date));
+        let version = Version { address, date, status, media_type, digest, revisit, original, file, offset, length };
         self.index.put(&version)?;
         Ok(version)
     }
+}
+
+/// Content that is in the archive: when it came, and its digest.
+struct Held {
+    date: Timestamp,
+    digest: String,
 }
 
 fn writer<'w>(writer: &'w mut Option<Writer>, folder: &Path) -> Result<&'w mut Writer> {
     writer.as_mut().ok_or_else(|| Error::file("write", folder)(std::io::ErrorKind::ReadOnlyFilesystem.into()))
 }
 
-fn refer(original: &Version) -> Original<'_> {
-    Original { target: &original.address, date: original.date, payload_digest: &original.digest }
+fn refer<'a>(target: &'a str, original: &'a Held) -> Original<'a> {
+    Original { target, date: original.date, payload_digest: &original.digest }
 }
 
 /// A content type without its parameters.

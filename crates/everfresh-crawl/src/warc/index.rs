@@ -36,6 +36,9 @@ pub struct Version {
     /// Was it the same as before? Then its record refers to the one that has the content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub revisit: bool,
+    /// When that content came, if it was known as this was put: not of what was found again in the records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<Timestamp>,
     /// The name of the file.
     #[serde(rename = "filename")]
     pub file: String,
@@ -62,6 +65,8 @@ impl Version {
             media_type: media_type.map(|named| named.split(';').next().unwrap_or_default().trim().to_owned()),
             digest: record.field("WARC-Payload-Digest").unwrap_or("-").to_owned(),
             revisit: record.kind() == Kind::Revisit,
+            // What it refers to may be lost.
+            original: None,
             file: file.to_owned(),
             offset: found.offset,
             length: found.length,
@@ -305,9 +310,28 @@ impl Index {
         lines.extend(self.tail.range(prefix.clone()..).take_while(|line| line.starts_with(&prefix)).cloned());
         let mut versions: Vec<Version> = lines.iter().filter_map(|line| Version::from_line(line)).collect();
         versions.retain(|version| version.address == address);
-        versions.sort_by(|a, b| (a.date, &a.file, a.offset).cmp(&(b.date, &b.file, b.offset)));
-        versions.dedup();
+        // What was put and then found again in the records is one version: the one that says most comes first.
+        let key = |version: &Version| (version.date, version.file.clone(), version.offset, version.original.is_none());
+        versions.sort_by_cached_key(key);
+        versions.dedup_by(|a, b| (&a.file, a.offset) == (&b.file, b.offset));
         Ok(versions)
+    }
+
+    /// The version of an address that was put last and has content. However many versions there are, few are looked at.
+    pub fn last(&self, address: &str) -> Result<Option<Version>> {
+        let prefix = format!("{} ", sort_key(address));
+        let wanted =
+            |line: &str| Version::from_line(line).filter(|version| version.address == address && version.is_content());
+        let end = format!("{prefix}\u{10ffff}");
+        if let Some(last) = self.tail.range(prefix.clone()..end).rev().find_map(|line| wanted(line)) {
+            return Ok(Some(last));
+        }
+        for segment in self.segments.iter().rev() {
+            if let Some(last) = segment.find_last(&prefix, wanted)? {
+                return Ok(Some(last));
+            }
+        }
+        Ok(None)
     }
 
     /// The newest version of an address that has content, or had it last.

@@ -8,7 +8,7 @@ use crate::choose::counts_by;
 use crate::rank::PROMISED;
 use crate::replan::{Asking, Full, FullGate, HIGHEST, PIECE, PRICED, meeting, strided, sum};
 use crate::state::State;
-use crate::terms::{GroupId, HostId};
+use crate::terms::{GroupId, HostId, PageId};
 use crate::tick::Tick;
 use everfresh::curve::DivergenceCurve;
 use everfresh::{Period, Unit};
@@ -162,6 +162,12 @@ impl State {
     fn staleness(&self, slot: u32, elapsed: Period) -> (f64, f64) {
         let curve = self.policy.curve(&self.about(slot), &self.memory(slot));
         curve.map_or((1.0, elapsed.seconds()), |curve| (curve.divergence(elapsed), curve.area(elapsed)))
+    }
+
+    /// What is believed of the copy of a page at a time; nothing where there is no copy, or the page is gone.
+    pub fn freshness_of(&self, now_s: f64, page: PageId) -> Option<Freshness> {
+        let slot = self.pages.find(page).filter(|slot| self.is_live(*slot) && self.pages.get(*slot).is_copied())?;
+        Some(self.freshness_now(slot, (now_s - self.settings.start_s).max(self.now_s)))
     }
 
     fn freshness_now(&self, slot: u32, now: f64) -> Freshness {

@@ -30,6 +30,8 @@ pub(crate) struct Audit {
     pub fresh: u64,
     pub stale: u64,
     pub failed: u64,
+    /// Pages that are to be copied and were not yet: nothing can be measured of them.
+    pub without_copy: u64,
     pub measured_freshness: f64,
     pub low: f64,
     pub high: f64,
@@ -43,7 +45,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     let mut desk = Desk::look(&setup.store())?;
     let rules = setup.rules(&mut desk)?;
     let seed = args.seed.unwrap_or_else(|| Clock::Real.now_s().to_bits());
-    let sample = draw(&desk, usize::from(args.sample), seed);
+    let Drawn { sample, estimated, without_copy } = draw(&desk, usize::from(args.sample), seed);
     if sample.is_empty() {
         bail!("cannot audit before anything was copied: `everfresh run` copies");
     }
@@ -51,33 +53,45 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     let archive = Archive::read_only(&setup.data.join("copies")).ok();
     let tasks = tasks(&mut desk, archive.as_ref(), &sample, &rules)?;
     setup.complaint(&args.source).iter().for_each(|text| output::say(text));
-    let sources = Sources::new(setup.fetching(&args.source)?)?;
+    let sources = setup.sources(&args.source)?;
     let gaps = gaps(&desk, &tasks);
-    let estimated = desk.scheduler.standing(desk.now_s, 0).all.freshness;
     let line = CountLine::new("pages");
     let outcomes = runtime()?.block_on(look(&sources, tasks, gaps, &line))?;
     drop(line);
-    let audit = count(&outcomes, estimated, seed);
+    let audit = Audit { estimated_freshness: estimated, without_copy, seed, ..count(&outcomes) };
     if audit.fresh + audit.stale == 0 {
         bail!("cannot measure: none of the {} pages could be seen and compared", output::number(audit.failed as f64));
     }
     print(&audit, args.json)
 }
 
+/// The pages that are looked at.
+struct Drawn {
+    sample: Vec<PageId>,
+    /// How fresh their copies are believed to be, on average.
+    estimated: f64,
+    without_copy: u64,
+}
+
 /// Draws pages that have copies, by weight and without repetition: those with the largest `u^(1/w)`.
-fn draw(desk: &Desk, size: usize, seed: u64) -> Vec<PageId> {
+fn draw(desk: &Desk, size: usize, seed: u64) -> Drawn {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let state = desk.scheduler.state();
-    let copied = state.pages().filter(|page| state.seen_s(*page).is_some());
-    let mut keyed: Vec<(f64, PageId)> = copied
-        .filter_map(|page| {
-            let weight = state.terms(page).ok()?.weight();
-            let lot: f64 = rng.random();
-            (weight > 0.0).then(|| (lot.ln() / weight, page))
-        })
-        .collect();
+    let (state, mut without_copy) = (desk.scheduler.state(), 0);
+    let mut keyed: Vec<(f64, PageId, f64)> = Vec::new();
+    for page in state.pages() {
+        let Some(believed) = state.freshness_of(desk.now_s, page) else {
+            without_copy += u64::from(state.seen_s(page).is_none());
+            continue;
+        };
+        let lot: f64 = rng.random();
+        if believed.weight > 0.0 {
+            keyed.push((lot.ln() / believed.weight, page, believed.freshness));
+        }
+    }
     keyed.sort_by(|a, b| b.0.total_cmp(&a.0));
-    keyed.into_iter().take(size).map(|(_, page)| page).collect()
+    keyed.truncate(size);
+    let estimated = keyed.iter().map(|(_, _, freshness)| freshness).sum::<f64>() / keyed.len().max(1) as f64;
+    Drawn { sample: keyed.into_iter().map(|(_, page, _)| page).collect(), estimated, without_copy }
 }
 
 /// The pages by host.
@@ -144,8 +158,8 @@ async fn look(
     Ok(outcomes)
 }
 
-fn count(outcomes: &[Outcome], estimated_freshness: f64, seed: u64) -> Audit {
-    let mut audit = Audit { estimated_freshness, seed, ..Audit::default() };
+fn count(outcomes: &[Outcome]) -> Audit {
+    let mut audit = Audit::default();
     for outcome in outcomes {
         match outcome {
             Outcome::Unchanged => audit.fresh += 1,
@@ -185,9 +199,12 @@ fn print(audit: &Audit, json: bool) -> Result<()> {
         percent(audit.estimated_freshness),
     );
     text.push_str(&format!(
-        "{} copies were fresh, {} were not, {} could not be seen or compared; seed {}\n",
+        "of these copies {} were fresh, {} not, and {} could not be seen or compared; seed {}\n",
         audit.fresh, audit.stale, audit.failed, audit.seed
     ));
+    if audit.without_copy > 0 {
+        text.push_str(&format!("not counted: {} without a copy\n", output::count(audit.without_copy as f64, "page")));
+    }
     let is_within = (audit.low..=audit.high).contains(&audit.estimated_freshness);
     text.push_str(if is_within {
         "the estimate agrees with what was seen\n"

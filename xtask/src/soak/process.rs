@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::check::Told;
 use super::{Course, text_of};
@@ -134,6 +134,10 @@ impl Drop for Running {
     }
 }
 
+/// What the program may take: 64 MiB of blocks that the engine keeps, as much again for its tables in memory, 10 MiB for the tail of the
+/// index of copies, and what a program and its allocator need.
+const MOST_MIB: f64 = 192.0;
+
 /// What memory the program had, sampled.
 pub(super) struct Memory {
     start: Instant,
@@ -160,11 +164,11 @@ impl Memory {
         self.samples.extend(resident.map(|resident| (self.start.elapsed().as_secs_f64(), process, resident)));
     }
 
-    /// The highest of all, and the last run in tenths of its time.
-    pub(super) fn tell(&self, text: &mut String) {
+    /// The highest of all, which must be within its bound, and the last run in tenths of its time.
+    pub(super) fn tell(&self, text: &mut String) -> Result<()> {
         let mib = |kib: u64| kib as f64 / 1024.0;
         let most = self.samples.iter().map(|sample| sample.2).max().unwrap_or(0);
-        let _ = writeln!(text, "most memory, of all runs  {:>10.1} MiB", mib(most));
+        let _ = writeln!(text, "most memory, of all runs  {:>10.1} MiB of {MOST_MIB} allowed", mib(most));
         let last = self.samples.last().map_or(0, |sample| sample.1);
         let last: Vec<_> = self.samples.iter().filter(|sample| sample.1 == last).collect();
         let span = last.first().zip(last.last()).map_or(0.0, |(first, last)| last.0 - first.0);
@@ -174,5 +178,11 @@ impl Memory {
             let _ = write!(text, " {:.1}", mib(most));
         }
         text.push('\n');
+        ensure!(
+            mib(most) <= MOST_MIB,
+            "the program took {:.1} MiB of memory, {MOST_MIB} are allowed:\n{text}",
+            mib(most)
+        );
+        Ok(())
     }
 }

@@ -83,6 +83,23 @@ async fn http_2_is_spoken_where_it_is_offered_on_one_connection() {
 }
 
 #[tokio::test]
+async fn authorities_come_from_pem_files() {
+    let (authority, leaf, key) = certified("127.0.0.1");
+    let server = secure(leaf, key, &["h2"]).await;
+    let dir = tempfile::tempdir().unwrap();
+    let (good, empty) = (dir.path().join("ca.pem"), dir.path().join("empty.pem"));
+    let base64 = data_encoding::BASE64.encode(&authority);
+    std::fs::write(&good, format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n")).unwrap();
+    std::fs::write(&empty, "").unwrap();
+    let mut settings = settings();
+    settings.trust(&good).unwrap();
+    let refused = settings.trust(&empty).unwrap_err().to_string();
+    assert!(refused.ends_with("empty.pem` as a file of certificates: there is no certificate in it"), "{refused}");
+    assert!(settings.trust(&dir.path().join("none.pem")).is_err());
+    fetched(look(&Web::new(settings).unwrap(), &format!("https://{}/", server.address)).await);
+}
+
+#[tokio::test]
 async fn http_1_is_spoken_where_http_2_is_not_offered() {
     let (authority, leaf, key) = certified("127.0.0.1");
     let server = secure(leaf, key, &["http/1.1"]).await;

@@ -297,6 +297,70 @@ async fn out_of_reach_or_busy_what_was_known_counts() {
 }
 
 #[tokio::test]
+async fn a_delay_that_is_no_longer_asked_for_is_named() {
+    let long = response("200 OK", &[], b"user-agent: *\ncrawl-delay: 500");
+    let server = with_many_robots(vec![long, response("200 OK", &[], b"user-agent: *\ncrawl-delay: 2")]).await;
+    let web = obeying();
+    for (hours, delay, earlier) in
+        [(0, 500, None), (23, 500, None), (24, 2, Some(500)), (47, 2, Some(500)), (48, 2, None)]
+    {
+        let date = date() + SignedDuration::from_hours(hours);
+        let ask = Ask::new(Address::of_page(&server.url("/page")).unwrap(), date);
+        let manners = web.look(&ask).await.manners.remove(0);
+        let seconds = |delay: Option<Duration>| delay.map(|delay| delay.as_secs());
+        assert_eq!((seconds(manners.crawl_delay), seconds(manners.earlier_delay)), (Some(delay), earlier), "{hours}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_read_is_remembered_by_the_next_run_for_the_rest_of_its_time() {
+    let rules = b"user-agent: *\ndisallow: /page\ncrawl-delay: 3 # caf\xe9";
+    let same = b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec();
+    let server = with_many_robots(vec![response("200 OK", &["ETag: \"1\""], rules), same]).await;
+    let hours = SignedDuration::from_hours;
+    let asked = || server.lines().iter().filter(|line| line.contains("robots")).count();
+    let web = obeying();
+    assert_eq!(web.robots_to_remember(), None, "nothing was read");
+    assert!(!allowed(&web, &server, hours(0)).await);
+    let lines = web.robots_to_remember().unwrap();
+    assert_eq!((lines.lines().count(), web.robots_to_remember()), (1, None));
+
+    let next = obeying();
+    next.recall_robots(&format!("no line of ours\n{lines}{{\"host\":\"http://x\"}}\n"), date() + hours(20));
+    let visit = look(&next, &server.url("/page")).await;
+    assert_eq!(visit.manners[0].crawl_delay, Some(Duration::from_secs(3)));
+    assert_eq!(failure(visit).reason, Reason::Robots);
+    assert!(!allowed(&next, &server, hours(23)).await);
+    assert_eq!((asked(), next.robots_to_remember()), (1, None));
+    assert!(!allowed(&next, &server, hours(24)).await);
+    assert_eq!(asked(), 2);
+    assert!(
+        server.heads().last().unwrap().contains("if-none-match: \"1\""),
+        "the second time it is asked conditionally"
+    );
+
+    // A clock that went wrong makes nobody believe for years.
+    let later = obeying();
+    later.recall_robots(&lines.replace("2027", "2099"), date());
+    assert!(!allowed(&later, &server, hours(25)).await);
+    assert_eq!(asked(), 3);
+}
+
+#[tokio::test]
+async fn the_thirty_days_out_of_reach_are_counted_over_runs_each_of_which_asks() {
+    let server = with_many_robots(vec![response("500 X", &[], b"")]).await;
+    let asked = || server.lines().iter().filter(|line| line.contains("robots")).count();
+    let mut lines = String::new();
+    for (day, is_allowed) in [(0, false), (29, false), (30, true)] {
+        let (web, at) = (obeying(), SignedDuration::from_hours(24 * day));
+        web.recall_robots(&lines, date() + at);
+        assert_eq!(allowed(&web, &server, at).await, is_allowed, "day {day}");
+        lines = web.robots_to_remember().unwrap();
+    }
+    assert_eq!(asked(), 3);
+}
+
+#[tokio::test]
 async fn a_host_whose_rules_cannot_be_read_rests_until_they_are_asked_for_again() {
     let server = Server::answering(|_| response("503 Busy", &[], b"")).await;
     let visit = look(&obeying(), &server.url("/page")).await;

@@ -23,7 +23,7 @@ const fn key(table: &'static str, name: &'static str, kind: &'static str, meanin
 }
 
 /// Every key there is. `everfresh reference` prints it.
-pub(crate) const KEYS: [Key; 42] = [
+pub(crate) const KEYS: [Key; 43] = [
     key("", "budget", "\"500/day\"", "what may be spent: visits (or cost) per time; needed, here or as --budget"),
     key("", "data", "path", "the directory for everything that is kept; everfresh-data beside this file unless set"),
     key("", "objective", "word", "what to keep: freshness (the default), age, harmonic or content"),
@@ -48,6 +48,12 @@ pub(crate) const KEYS: [Key; 42] = [
         "allow",
         "list of networks",
         "private networks that may be visited, such as \"10.0.0.0/8\"; none unless set",
+    ),
+    key(
+        "fetch",
+        "authorities",
+        "list of paths",
+        "PEM files with authorities of certificates that are trusted beside those of browsers; none unless set",
     ),
     key(
         "limits",
@@ -164,6 +170,8 @@ pub(crate) struct Fetch {
     pub robots: Option<bool>,
     #[serde(default)]
     pub allow: Vec<String>,
+    #[serde(default)]
+    pub authorities: Vec<PathBuf>,
 }
 
 /// What a host bears.
@@ -223,8 +231,8 @@ impl Config {
     fn parse(text: &str) -> Result<Config> {
         toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-            let message = error.message();
-            let hint = unknown_key(message).and_then(nearest).map(|key| format!("; did you mean `{key}`?"));
+            let message = in_words(error.message());
+            let hint = unknown_key(&message).and_then(nearest).map(|key| format!("; did you mean `{key}`?"));
             anyhow!("line {line}: {message}{}", hint.unwrap_or_default())
         })
     }
@@ -262,6 +270,14 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// A message of the parser, with what users call what it expects.
+fn in_words(message: &str) -> String {
+    let kinds = [("usize", "a whole number"), ("u32", "a whole number"), ("f64", "a number")];
+    kinds.iter().fold(message.to_owned(), |text, (kind, words)| {
+        text.replace(&format!("expected {kind}"), &format!("expected {words}"))
+    })
 }
 
 /// The key that a message of the parser is about.
@@ -431,6 +447,7 @@ mod tests {
             redirects = 5
             robots = false
             allow = ["10.0.0.0/8"]
+            authorities = ["ca.pem"]
             [limits]
             gap = "2s"
             visits = "10/min"
@@ -470,6 +487,15 @@ mod tests {
     }
 
     #[test]
+    fn the_example_for_new_users_can_be_used() {
+        let readme = include_str!("../../../../README.md");
+        let example = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let config = Config::parse(example).unwrap();
+        config.check().unwrap();
+        assert_eq!(config.sources.len(), 2);
+    }
+
+    #[test]
     fn wrong_keys_and_values_are_said_with_their_place() {
         let said = |text: &str| format!("{:#}", Config::parse(text).and_then(|config| config.check()).unwrap_err());
         let text = said("budget = \"1/day\"\n[limits]\nconcurency = 2\n");
@@ -479,6 +505,7 @@ mod tests {
         );
         assert!(said("[hosts.x]\nhours = \"mon-fri 22-30\"").contains("hosts.x: hours must be from 0 to 24"));
         assert!(said("[[sources]]\nweight = 1").contains("source 1: it must have an address or a list"));
+        assert!(said("workers = \"x\"").contains("line 1: invalid type: string \"x\", expected a whole number"));
         assert!(said("floor = 2").contains("floor must be between 0 and 1"));
         assert!(said("objective = \"speed\"").contains("objective must be freshness"));
         assert!(said("[limits]\ngap = \"fast\"").contains("gap must be a time"));

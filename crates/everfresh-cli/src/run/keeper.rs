@@ -19,6 +19,7 @@ use tracing::{debug, info};
 use super::clock::Clock;
 use super::note::Note;
 use super::notices::Notices;
+use super::robots;
 use super::space::is_of_space;
 use super::visit::{Copy, Found, Task, record, visit};
 use crate::desk::failure;
@@ -51,6 +52,8 @@ pub(crate) struct Keeper {
     pub rules: HashMap<PageId, Arc<Rules>>,
     /// Feeds and sitemaps whose pages are taken in.
     pub follows: HashSet<PageId>,
+    /// Gaps between visits of hosts that were set for them.
+    pub gaps_s: HashMap<HostId, f64>,
     pub tally: Tally,
     going_on: HashSet<LeaseId>,
     /// What came back and is not kept yet: it stays here while the disk is full.
@@ -141,6 +144,7 @@ impl Keeper {
             replan_s: 600.0,
             rules: HashMap::new(),
             follows: HashSet::new(),
+            gaps_s: HashMap::new(),
             tally: Tally::default(),
             going_on: HashSet::new(),
             unkept: Vec::new(),
@@ -269,6 +273,7 @@ impl Keeper {
         if let Some(archive) = &mut self.archive {
             archive.settle().map_err(|error| output::machine("cannot keep copies", error))?;
         }
+        robots::remember(&self.sources, self.scheduler.store().dir())?;
         self.scheduler.compact().map_err(failure)?;
         self.scheduler.store_mut().settle().map_err(failure)
     }
@@ -278,6 +283,7 @@ impl Keeper {
         self.notices.take(&mut self.scheduler, now_s)?;
         if (self.scheduler.is_planning() || now_s - self.replanned_s >= self.replan_s) && self.plan_on(now_s)? {
             self.replanned_s = now_s;
+            robots::remember(&self.sources, self.scheduler.store().dir())?;
             self.expected = self.scheduler.expected();
             debug!(pages = self.scheduler.state().len(), freshness = self.expected.freshness, "planned");
         }
@@ -412,12 +418,10 @@ impl Keeper {
     fn mind_manners(&mut self, now_s: f64, found: &Found) -> Result<()> {
         for manners in &found.manners {
             let Some(host) = self.scheduler.store().names().find_host(&manners.host) else { continue };
-            if let Some(delay) = manners.crawl_delay {
-                self.widen_gap(now_s, host, delay.as_secs_f64())?;
-            }
+            self.mind_delay(now_s, host, manners)?;
             if let Some(until_s) = self.rest_until(now_s, host, manners) {
                 self.scheduler.block(now_s, host, until_s).map_err(failure)?;
-                info!(host = manners.host, seconds = until_s - now_s, "left alone");
+                info!(host = manners.host, seconds = (until_s - now_s).ceil(), "left alone");
                 self.resting.retain(|_, until_s| *until_s > now_s);
                 self.resting.insert(host, until_s);
             }
@@ -439,13 +443,22 @@ impl Keeper {
         Some(now_s + rest_s)
     }
 
-    /// A host's robots.txt may ask for more room than it is given, not for less.
-    fn widen_gap(&mut self, now_s: f64, host: HostId, gap_s: f64) -> Result<()> {
-        let limits: HostLimits = self.scheduler.state().host_limits(host);
-        if gap_s > limits.gap().seconds() {
-            let limits = limits.with_gap(Period::of(gap_s, Unit::Second)?)?;
+    /// A host's robots.txt may ask for more room than it is given, not for less; what it no longer asks for, it no longer gets.
+    fn mind_delay(&mut self, now_s: f64, host: HostId, manners: &Manners) -> Result<()> {
+        let state = self.scheduler.state();
+        let (limits, usual): (HostLimits, HostLimits) = (state.host_limits(host), *state.settings().limits());
+        let gap_s = limits.gap().seconds();
+        let was_asked = |delay: Duration| (delay.as_secs_f64() - gap_s).abs() < 1e-3;
+        let least_s = if manners.earlier_delay.is_some_and(was_asked) {
+            self.gaps_s.get(&host).copied().unwrap_or(usual.gap().seconds())
+        } else {
+            gap_s
+        };
+        let wanted_s = manners.crawl_delay.map_or(0.0, |delay| delay.as_secs_f64()).max(least_s);
+        if wanted_s != gap_s {
+            let limits = limits.with_gap(Period::of(wanted_s, Unit::Second)?)?;
             self.scheduler.limit(now_s, host, limits).map_err(failure)?;
-            info!(host = self.scheduler.store().names().host(host), gap_s, "asks for a longer gap");
+            info!(host = self.scheduler.store().names().host(host), gap_s = wanted_s, "asks for another gap");
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ pub(crate) mod keeper;
 mod log;
 pub(crate) mod note;
 pub(crate) mod notices;
+mod robots;
 mod space;
 mod view;
 pub(crate) mod visit;
@@ -23,7 +24,7 @@ use everfresh::Unit;
 use everfresh_crawl::content::Rules;
 use everfresh_crawl::fetch::{Agent, Reach, Settings as FetchSettings, Sources};
 use everfresh_crawl::warc::{self, Archive};
-use everfresh_sched::{GroupRule, HostLimits, PageId};
+use everfresh_sched::{GroupRule, HostId, HostLimits, PageId};
 
 use crate::desk::add::Adding;
 use crate::desk::args::{DATA, StoreArgs, TermArgs};
@@ -122,11 +123,11 @@ impl Setup {
             Some(known) => known,
             None => self.take_in_sources(&mut desk)?,
         };
-        self.apply_limits(&mut desk)?;
+        let gaps_s = self.apply_limits(&mut desk)?;
         if desk.scheduler.state().is_empty() {
             bail!("cannot run without pages: give a list of addresses, or `everfresh add` some");
         }
-        let sources = Sources::new(self.fetching(&args.source)?)?;
+        let sources = self.sources(&args.source)?;
         let archive = if self.config.copies.unwrap_or(true) {
             let settings = warc::Settings::default();
             let opened = Archive::open(&self.data.join("copies"), settings);
@@ -135,7 +136,7 @@ impl Setup {
             None
         };
         let mut keeper = Keeper::new(desk.scheduler, archive, sources, Clock::Real);
-        (keeper.rules, keeper.follows) = (rules, follows);
+        (keeper.rules, keeper.follows, keeper.gaps_s) = (rules, follows, gaps_s);
         keeper.workers = args.parallel.map(usize::from).or(self.config.workers).unwrap_or(64);
         if let Some(replan) = &self.config.replan {
             keeper.replan_s = time("replan", replan)?.seconds();
@@ -207,11 +208,14 @@ impl Setup {
         Ok(named)
     }
 
-    fn apply_limits(&self, desk: &mut Desk) -> Result<()> {
+    /// Sets the limits of hosts and groups; says which gaps hosts have by name.
+    fn apply_limits(&self, desk: &mut Desk) -> Result<HashMap<HostId, f64>> {
+        let mut gaps_s = HashMap::new();
         for (name, limits) in &self.config.hosts {
             let name = list::configured(name).map_or_else(|_| name.clone(), |address| list::host(&address));
             let host = desk.scheduler.store_mut().host(&name).map_err(failure)?;
             let limits: HostLimits = limits.limits(default_limits())?;
+            gaps_s.insert(host, limits.gap().seconds());
             if desk.scheduler.state().host_limits(host) != limits {
                 desk.scheduler.limit(desk.now_s, host, limits).map_err(failure)?;
             }
@@ -226,7 +230,7 @@ impl Setup {
                 desk.scheduler.limit_group(desk.now_s, group, limits).map_err(failure)?;
             }
         }
-        Ok(())
+        Ok(gaps_s)
     }
 
     /// What should be said of the settings, though it may be as it is.
@@ -234,6 +238,13 @@ impl Setup {
         let has_contact = args.contact.is_some() || self.config.contact.is_some();
         let text = "hosts cannot reach you: --contact puts an address of the web or of mail into every User-Agent";
         (!has_contact).then_some(text)
+    }
+
+    /// All that can be visited, with what hosts said in robots.txt before.
+    fn sources(&self, args: &SourceArgs) -> Result<Sources> {
+        let sources = Sources::new(self.fetching(args)?)?;
+        robots::recall(&sources, &self.data);
+        Ok(sources)
     }
 
     fn fetching(&self, args: &SourceArgs) -> Result<FetchSettings> {
@@ -251,6 +262,9 @@ impl Setup {
         limits.body_bytes = config.body_bytes.unwrap_or(limits.body_bytes);
         limits.redirects = config.redirects.unwrap_or(limits.redirects);
         settings.obey_robots = config.robots.unwrap_or(true);
+        for path in &config.authorities {
+            settings.trust(&self.base.join(path))?;
+        }
         for network in config.allow.iter().chain(&args.allow) {
             let parsed =
                 network.parse().with_context(|| format!("cannot read the network `{network}`, as in 10.0.0.0/8"))?;

@@ -1,4 +1,4 @@
-use super::names::OutOfReach;
+use super::names::{NoSuchHost, OutOfReach};
 use super::visit::{Failure, Reason};
 use hickory_resolver::net::NetError;
 use std::error::Error;
@@ -37,8 +37,10 @@ fn reason(error: &(dyn Error + 'static)) -> Option<Reason> {
         Some(Reason::PrivateAddress)
     } else if error.is::<NoConnection>() {
         Some(Reason::Timeout)
-    } else if let Some(error) = error.downcast_ref::<NetError>() {
-        Some(if error.is_nx_domain() || error.is_no_records_found() { Reason::NoSuchHost } else { Reason::Dns })
+    } else if error.is::<NoSuchHost>() {
+        Some(Reason::NoSuchHost)
+    } else if error.is::<NetError>() {
+        Some(Reason::Dns)
     } else if let Some(error) = error.downcast_ref::<rustls::Error>() {
         let certificate =
             matches!(error, rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented);
@@ -60,12 +62,16 @@ fn of_protocol(error: &hyper::Error) -> Option<Reason> {
     }
 }
 
+/// What the client says of where an error came from, which the error itself says better.
+const WRAPPINGS: [&str; 3] = ["client error (Connect)", "client error (SendRequest)", "dns error"];
+
 /// From the outside in, without saying anything twice.
 fn told(chain: &[&(dyn Error + 'static)]) -> String {
     let mut text = String::new();
-    for error in chain {
+    for (number, error) in chain.iter().enumerate() {
         let fact = error.to_string();
-        if !text.contains(&fact) {
+        let is_wrapping = WRAPPINGS.contains(&fact.as_str()) && number + 1 < chain.len();
+        if !is_wrapping && !text.contains(&fact) {
             text.push_str(if text.is_empty() { "" } else { ": " });
             text.push_str(&fact);
         }

@@ -10,6 +10,8 @@ pub struct Manners {
     pub host: String,
     /// The gap between two visits that its robots.txt asks for, at most [`Limits::crawl_delay`].
     pub crawl_delay: Option<Duration>,
+    /// The longer gap that it asked for before it was read anew.
+    pub earlier_delay: Option<Duration>,
     /// Until when it wants to be left alone (Retry-After), at most [`Limits::retry_after`] ahead.
     pub blocked_until: Option<Timestamp>,
     /// It said that we are too fast, or that it has too much to do (429, 503), with or without a date.
@@ -18,11 +20,11 @@ pub struct Manners {
 
 impl Manners {
     pub(crate) fn of(host: String) -> Manners {
-        Manners { host, crawl_delay: None, blocked_until: None, slow_down: false }
+        Manners { host, crawl_delay: None, earlier_delay: None, blocked_until: None, slow_down: false }
     }
 
     pub(crate) fn says_nothing(&self) -> bool {
-        self.crawl_delay.is_none() && self.blocked_until.is_none() && !self.slow_down
+        self.crawl_delay.or(self.earlier_delay).is_none() && self.blocked_until.is_none() && !self.slow_down
     }
 
     /// Notes what a response asks for.

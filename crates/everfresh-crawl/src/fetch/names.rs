@@ -32,11 +32,16 @@ pub(crate) struct Names {
 
 /// All addresses of a name are out of reach.
 #[derive(Debug, thiserror::Error)]
-#[error("`{name}` points to {ip}, which is not a public address")]
+#[error("`{name}` points to {ip}, which is not a public address and not allowed")]
 pub(crate) struct OutOfReach {
     pub(crate) name: String,
     pub(crate) ip: IpAddr,
 }
+
+/// Nobody has this name, or none with an address.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no host `{0}`")]
+pub(crate) struct NoSuchHost(String);
 
 impl Names {
     pub(crate) fn new(servers: &[SocketAddr], reach: Reach) -> Result<Names> {
@@ -58,7 +63,11 @@ impl Names {
     }
 
     async fn addresses(self, name: String) -> std::result::Result<Vec<SocketAddr>, BoxError> {
-        let found: Vec<IpAddr> = self.resolver.lookup_ip(name.as_str()).await?.iter().collect();
+        let found = self.resolver.lookup_ip(name.as_str()).await.map_err(|error| -> BoxError {
+            let is_nobody = error.is_nx_domain() || error.is_no_records_found();
+            if is_nobody { Box::new(NoSuchHost(name.clone())) } else { Box::new(error) }
+        })?;
+        let found: Vec<IpAddr> = found.iter().collect();
         let within: Vec<SocketAddr> =
             found.iter().filter(|ip| self.reach.permits(**ip)).map(|ip| SocketAddr::new(*ip, 0)).collect();
         match found.first() {

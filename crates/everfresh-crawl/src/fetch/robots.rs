@@ -8,7 +8,9 @@ use http::{Method, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
@@ -34,7 +36,8 @@ const RETRY: (SignedDuration, SignedDuration) = (SignedDuration::from_mins(1), S
 /// | 4xx | everything is allowed; a 429 leaves what was known before, and the host is [slowed down](Manners) |
 /// | 5xx, no answer | what was known before, or else nothing is allowed; after 30 days everything is |
 ///
-/// It is read again after 24 hours; out of reach, after a minute, then in growing steps up to an hour.
+/// It is read again after 24 hours; out of reach, after a minute, then in growing steps up to an hour. All of that can be
+/// [remembered](super::Web::robots_to_remember) from one run to the next.
 #[derive(Clone, Debug)]
 pub struct Robots {
     rules: Rules,
@@ -48,7 +51,8 @@ pub struct Robots {
 
 #[derive(Clone, Debug)]
 enum Rules {
-    Given(Arc<robotxt::Robots>),
+    /// These, and the text that they were read from.
+    Given(Arc<robotxt::Robots>, Arc<str>),
     /// There are none.
     None,
     /// They could not be read: why.
@@ -67,8 +71,11 @@ impl Robots {
     /// assert_eq!(robots.crawl_delay().unwrap().as_secs(), 2);
     /// ```
     pub fn parse(text: &[u8], agent: &str) -> Robots {
-        let rules = Rules::Given(Arc::new(robotxt::Robots::parse(&with_bare_agents(text), agent)));
-        Robots { bytes: 2 * text.len() as u64, ..Robots::with(rules) }
+        // Bytes that are no text spoil their lines only.
+        let text = String::from_utf8_lossy(text);
+        let rules = robotxt::Robots::parse(&with_bare_agents(text.as_bytes()), agent);
+        let rules = Rules::Given(Arc::new(rules), text.as_ref().into());
+        Robots { bytes: 3 * text.len() as u64, ..Robots::with(rules) }
     }
 
     fn with(rules: Rules) -> Robots {
@@ -79,7 +86,7 @@ impl Robots {
     /// May it be visited? Path and query decide.
     pub fn allows(&self, url: &Url) -> bool {
         match &self.rules {
-            Rules::Given(rules) => {
+            Rules::Given(rules, _) => {
                 rules.is_allowed(&literal(&url[url::Position::BeforePath..url::Position::AfterQuery]))
             }
             Rules::None => true,
@@ -89,12 +96,17 @@ impl Robots {
 
     /// The gap between visits that it asks for, if any.
     pub fn crawl_delay(&self) -> Option<Duration> {
-        if let Rules::Given(rules) = &self.rules { rules.crawl_delay() } else { None }
+        if let Rules::Given(rules, _) = &self.rules { rules.crawl_delay() } else { None }
+    }
+
+    /// The same, as far as it is heeded.
+    fn bearable_delay(&self, longest: Duration) -> Option<Duration> {
+        self.crawl_delay().map(|delay| delay.min(longest))
     }
 
     /// The sitemaps that it names.
     pub fn sitemaps(&self) -> &[Url] {
-        if let Rules::Given(rules) = &self.rules { rules.sitemaps() } else { &[] }
+        if let Rules::Given(rules, _) = &self.rules { rules.sitemaps() } else { &[] }
     }
 
     /// Why it could not be read, if so.
@@ -150,9 +162,58 @@ fn with_bare_agents(text: &[u8]) -> Vec<u8> {
     out
 }
 
+/// What is remembered of a host from one run to the next.
+#[derive(Serialize, Deserialize)]
+struct Remembered {
+    host: String,
+    said: Said,
+    validators: Option<Validators>,
+    unreachable_since: Option<Timestamp>,
+    read_again: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Said {
+    Text(String),
+    Nothing,
+    /// It could not be read: then the next run asks at once, since there may be another reason by now.
+    Unknown,
+}
+
+impl Remembered {
+    fn of(host: String, robots: &Robots) -> Remembered {
+        let said = match &robots.rules {
+            Rules::Given(_, text) => Said::Text(text.to_string()),
+            Rules::None => Said::Nothing,
+            Rules::Unknown(_) => Said::Unknown,
+        };
+        let Robots { validators, unreachable_since, read_again, .. } = robots.clone();
+        Remembered { host, said, validators, unreachable_since, read_again }
+    }
+
+    /// As it was, and believed for no longer than if it had been read at this date.
+    fn recalled(self, date: Timestamp, agent: &str, longest_delay: Duration) -> Robots {
+        let (rules, read_again) = match self.said {
+            Said::Text(text) => (Robots::parse(text.as_bytes(), agent), self.read_again),
+            Said::Nothing => (Robots::with(Rules::None), self.read_again),
+            Said::Unknown => {
+                let failure = Failure::new(Reason::RobotsUnreachable, "it was out of reach");
+                (Robots::with(Rules::Unknown(failure)), date)
+            }
+        };
+        let read_again = read_again.min(after(date, BELIEVED));
+        let Remembered { host, validators, unreachable_since, .. } = self;
+        let manners = Manners { crawl_delay: rules.bearable_delay(longest_delay), ..Manners::of(host) };
+        Robots { validators, unreachable_since, read_again, manners, ..rules }
+    }
+}
+
 /// The robots.txt of all hosts, each read once by whoever comes first.
 pub(crate) struct AllRobots {
     known: Cache<String, Arc<Robots>, Weight>,
+    /// Was one read that is not remembered yet?
+    is_news: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -168,7 +229,27 @@ impl AllRobots {
     pub(crate) fn new(bytes: u64) -> AllRobots {
         // The estimate of hosts only sizes tables.
         let hosts = usize::try_from(bytes / 2048).unwrap_or(usize::MAX).max(16);
-        AllRobots { known: Cache::with_weighter(hosts, bytes, Weight) }
+        AllRobots { known: Cache::with_weighter(hosts, bytes, Weight), is_news: AtomicBool::new(false) }
+    }
+
+    /// A line for each host; nothing if none was read since the last time.
+    pub(crate) fn to_remember(&self) -> Option<String> {
+        self.is_news.swap(false, Ordering::Relaxed).then(|| {
+            let line = |(host, robots): (String, Arc<Robots>)| {
+                // Nothing in it can fail to be written.
+                serde_json::to_string(&Remembered::of(host, &robots)).unwrap_or_default() + "\n"
+            };
+            self.known.iter().map(line).collect()
+        })
+    }
+
+    /// Takes such lines in. One that cannot be read is left out: its host is asked.
+    pub(crate) fn recall(&self, lines: &str, date: Timestamp, transport: &Transport) {
+        let (agent, longest_delay) = (transport.settings.agent.token(), transport.settings.limits.crawl_delay);
+        for remembered in lines.lines().filter_map(|line| serde_json::from_str::<Remembered>(line).ok()) {
+            let host = remembered.host.clone();
+            self.known.insert(host, Arc::new(remembered.recalled(date, agent, longest_delay)));
+        }
     }
 
     pub(crate) async fn of(&self, transport: &Transport, url: &Url, date: Timestamp) -> Arc<Robots> {
@@ -186,6 +267,7 @@ impl AllRobots {
                 let robots = Arc::new(read(transport, url, host, date, known.as_deref()).await);
                 // Whoever was faster read the same file.
                 let _ = place.insert(robots.clone());
+                self.is_news.store(true, Ordering::Relaxed);
                 robots
             }
         }
@@ -209,7 +291,9 @@ async fn read(transport: &Transport, url: &Url, host: String, date: Timestamp, k
     let validators = known.and_then(|known| known.validators.as_ref());
     let found = ask(transport, url, date, validators, &mut manners).await;
     let mut robots = concluded(found, known, date, transport.settings.agent.token());
-    manners.crawl_delay = robots.crawl_delay().map(|delay| delay.min(limits.crawl_delay));
+    manners.crawl_delay = robots.bearable_delay(limits.crawl_delay);
+    let earlier = known.and_then(|known| known.bearable_delay(limits.crawl_delay));
+    manners.earlier_delay = earlier.filter(|earlier| manners.crawl_delay.is_none_or(|delay| delay < *earlier));
     if robots.unreachable().is_some() {
         // Until it is asked again every page would fail: better the host rests.
         manners.blocked_until = manners.blocked_until.max(Some(robots.read_again));
@@ -218,9 +302,13 @@ async fn read(transport: &Transport, url: &Url, host: String, date: Timestamp, k
     robots
 }
 
+fn after(date: Timestamp, wait: SignedDuration) -> Timestamp {
+    date.checked_add(wait).unwrap_or(Timestamp::MAX)
+}
+
 /// What an answer means, given what was known before.
 fn concluded(found: Found, known: Option<&Robots>, date: Timestamp, agent: &str) -> Robots {
-    let after = |wait: SignedDuration| date.checked_add(wait).unwrap_or(Timestamp::MAX);
+    let after = |wait| after(date, wait);
     let before = known.filter(|known| known.unreachable().is_none());
     match (found, before) {
         (Found::Text(text, validators), _) => {

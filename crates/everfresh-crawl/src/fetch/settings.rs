@@ -3,7 +3,9 @@ use super::reach::Reach;
 use everfresh::{Error, Result};
 use http::HeaderValue;
 use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 /// Who we say we are: in the User-Agent of every request, and in robots.txt.
@@ -75,6 +77,19 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Trusts the authorities of a PEM file, too, of which there must be one at least.
+    pub fn trust(&mut self, path: &Path) -> Result<()> {
+        let bad =
+            |why: String| Error::Unreadable { what: "file of certificates", text: path.display().to_string(), why };
+        let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>);
+        let found = found.map_err(|error| bad(error.to_string()))?;
+        if found.is_empty() {
+            return Err(bad("there is no certificate in it".to_owned()));
+        }
+        self.authorities.extend(found);
+        Ok(())
+    }
+
     /// The defaults, for everything but who we are.
     pub fn new(agent: Agent) -> Settings {
         Settings {

@@ -3,6 +3,7 @@ use super::manners::Manners;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -44,7 +45,7 @@ impl Ask {
 }
 
 /// What a source gave with its content so that it can be asked "anything else since?" (RFC 9110 section 8.8).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Validators {
     /// The address that gave them, after redirects: another one's 304 would mean nothing.
     pub address: String,

@@ -49,6 +49,17 @@ impl Web {
         self.inner.robots.of(&self.inner.transport, url, date).await
     }
 
+    /// What robots.txt said, of all hosts, a line for each; nothing if none was read since this was last asked. Who comes now and
+    /// then and asks each time would ask too much.
+    pub fn robots_to_remember(&self) -> Option<String> {
+        self.inner.robots.to_remember()
+    }
+
+    /// Takes in [such lines](Web::robots_to_remember) of an earlier run: they are believed for the rest of their time.
+    pub fn recall_robots(&self, lines: &str, date: Timestamp) {
+        self.inner.robots.recall(lines, date, &self.inner.transport);
+    }
+
     async fn visit(&self, ask: &Ask) -> Visit {
         let Address::Http(url) = &ask.address else {
             return Visit::failed(Reason::Unsupported, format!("`{}` is not a page of the web", ask.address));
@@ -96,7 +107,7 @@ impl Web {
         let robots = self.robots(url, date).await;
         let said = robots.manners();
         let manners = manners_of(visit, url);
-        manners.crawl_delay = said.crawl_delay;
+        (manners.crawl_delay, manners.earlier_delay) = (said.crawl_delay, said.earlier_delay);
         manners.blocked_until = manners.blocked_until.max(said.blocked_until.filter(|until| *until > date));
         manners.slow_down |= said.slow_down && manners.blocked_until.is_some();
         robots.refusal(url).map_or(Ok(()), Err)

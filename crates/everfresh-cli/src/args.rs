@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Forecast(ForecastArgs),
     /// Tells what is known of a page, when it is visited next, and why then
     Explain(ExplainArgs),
-    /// Forgets pages and all that was learnt of them
+    /// Forgets pages and all that was learnt of them; copies stay
     Remove(RemoveArgs),
     /// Visits a page every so often, whatever is known of it
     Pin(PinArgs),

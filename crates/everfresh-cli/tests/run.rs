@@ -25,6 +25,8 @@ type Pages = Arc<Mutex<HashMap<String, String>>>;
 
 struct Web {
     pages: Pages,
+    /// The paths that were asked for.
+    asked: Arc<Mutex<Vec<String>>>,
     address: String,
 }
 
@@ -33,14 +35,19 @@ impl Web {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let pages = Pages::default();
-        let served = Arc::clone(&pages);
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (served, seen) = (Arc::clone(&pages), Arc::clone(&asked));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let served = Arc::clone(&served);
-                std::thread::spawn(move || serve(stream, &served));
+                let (served, seen) = (Arc::clone(&served), Arc::clone(&seen));
+                std::thread::spawn(move || serve(stream, &served, &seen));
             }
         });
-        Web { pages, address }
+        Web { pages, asked, address }
+    }
+
+    fn times_asked(&self, path: &str) -> usize {
+        self.asked.lock().unwrap().iter().filter(|asked| *asked == path).count()
     }
 
     fn set(&self, path: &str, body: &str) {
@@ -54,7 +61,7 @@ impl Web {
 
 static CLOCK: AtomicUsize = AtomicUsize::new(1);
 
-fn serve(stream: TcpStream, pages: &Pages) -> Option<()> {
+fn serve(stream: TcpStream, pages: &Pages, asked: &Mutex<Vec<String>>) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;
     loop {
@@ -63,6 +70,7 @@ fn serve(stream: TcpStream, pages: &Pages) -> Option<()> {
             return None;
         }
         let path = line.split(' ').nth(1)?.to_owned();
+        asked.lock().ok()?.push(path.clone());
         let mut known = None;
         loop {
             let mut header = String::new();
@@ -298,7 +306,7 @@ fn what_is_known_survives_and_is_rebuilt_from_the_log() {
     assert!(refused(dir, &["run", "--once", "--budget", "1/day"], 1).contains("has a visit log and no engine"));
     assert!(said(dir, &["rebuild"]).contains("rebuilt 3 pages from "));
     assert_eq!(said(dir, &["export", "--now", &now]), before);
-    assert!(said(dir, &["remove", &web.url("/0")]).contains("forgot 1 page"));
+    assert!(said(dir, &["remove", &web.url("/0")]).contains("forgot 1 page; copies stay in `everfresh-data/copies`"));
     assert!(refused(dir, &["explain", &web.url("/0")], 2).contains("it must have been added"));
     let status: serde_json::Value = serde_json::from_str(&said(dir, &["status", "--json"])).unwrap();
     assert_eq!((&status["pages"], &status["groups"][0]["name"]), (&2.into(), &"shop".into()));
@@ -307,11 +315,55 @@ fn what_is_known_survives_and_is_rebuilt_from_the_log() {
 }
 
 #[test]
+fn robots_txt_is_asked_for_once_by_many_runs() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    web.set("/robots.txt", "user-agent: *\ndisallow: /secret\n");
+    web.set("/secret", &page("the words"));
+    web.set("/open", &page("other words"));
+    std::fs::write(dir.join("urls.txt"), [web.url("/secret"), web.url("/open")].join("\n")).unwrap();
+    std::fs::write(dir.join("everfresh.toml"), CONFIG).unwrap();
+    for _ in 0..3 {
+        said(dir, &RUN);
+    }
+    said(dir, &["audit", "everfresh.toml", "--allow", "127.0.0.0/8"]);
+    let asked = ["/robots.txt", "/secret"].map(|path| web.times_asked(path));
+    assert_eq!(asked, [1, 0]);
+    assert!(web.times_asked("/open") >= 2);
+    // What is damaged is asked for again.
+    std::fs::write(dir.join("everfresh-data/robots.jsonl"), "{\"host\":").unwrap();
+    said(dir, &["audit", "everfresh.toml", "--allow", "127.0.0.0/8"]);
+    assert_eq!(web.times_asked("/robots.txt"), 2);
+}
+
+#[test]
+fn a_diff_is_that_of_texts_past_versions_that_only_look_otherwise() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    let address = web.url("/page");
+    std::fs::write(
+        dir.join("everfresh.toml"),
+        format!("[limits]\ngap = \"0s\"\n[[sources]]\naddress = \"{address}\"\n"),
+    )
+    .unwrap();
+    for (words, footer) in [("some words", 1), ("other words", 2), ("other words", 3), ("other words", 4)] {
+        web.set("/page", &page(words).replace("</body>", &format!("<footer>{footer}</footer></body>")));
+        said(dir, &RUN);
+        if (words, footer) == ("some words", 1) {
+            assert!(refused(dir, &["diff", &address], 2).contains("whose text differs: there must be two versions"));
+        }
+    }
+    let diff = said(dir, &["diff", &address]);
+    assert!(diff.contains("\n-some words of a page") && diff.contains("\n+other words of a page"), "{diff}");
+}
+
+#[test]
 fn an_audit_counts_what_is_stale() {
     let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
     let dir = dir.path();
     (0..8).for_each(|number| web.set(&format!("/{number}"), &page(&format!("the words {number}"))));
-    let list: String = (0..8).map(|number| web.url(&format!("/{number}")) + "\n").collect();
+    // Of two there is nothing to copy.
+    let list: String = (0..10).map(|number| web.url(&format!("/{number}")) + "\n").collect();
     std::fs::write(dir.join("urls.txt"), list).unwrap();
     std::fs::write(dir.join("everfresh.toml"), CONFIG).unwrap();
     assert!(refused(dir, &["audit"], 2).contains("cannot find a store"));
@@ -324,7 +376,9 @@ fn an_audit_counts_what_is_stale() {
     );
     let audit: serde_json::Value = serde_json::from_str(&audit).unwrap();
     assert_eq!((&audit["fresh"], &audit["stale"], &audit["failed"]), (&6.into(), &2.into(), &0.into()));
-    assert_eq!(audit["measured_freshness"], 0.75);
+    assert_eq!((&audit["measured_freshness"], &audit["without_copy"]), (&0.75.into(), &2.into()));
+    // What is estimated is so of the same copies, which were made a moment ago.
+    assert!(audit["estimated_freshness"].as_f64().unwrap() > 0.9, "{audit}");
 }
 
 #[test]

@@ -161,7 +161,9 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<()> {
         desk.scheduler.remove(desk.now_s, *page).map_err(failure)?;
     }
     desk.scheduler.release().map_err(failure)?;
-    output::say(&format!("forgot {}", output::count(pages.len() as f64, "page")));
+    let copies = args.store.data.join("copies");
+    let stay = if copies.is_dir() { format!("; copies stay in `{}`", copies.display()) } else { String::new() };
+    output::say(&format!("forgot {}{stay}", output::count(pages.len() as f64, "page")));
     Ok(())
 }
 

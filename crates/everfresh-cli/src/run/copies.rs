@@ -1,5 +1,6 @@
 //! `everfresh cat`, `history` and `diff`: the copies, while a run may add to them.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use anyhow::{Result, anyhow, bail};
@@ -115,11 +116,15 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<()> {
     output::print_raw(&archive.diff(&from, &to, &Rules::default()).map_err(read_failed)?)
 }
 
-/// The last version before one that has other content.
+/// The last version before one whose text is another: bytes may differ where nothing is said differently.
 fn before(archive: &Archive, to: &Version) -> Result<Version> {
+    let text = |version: &Version| archive.content(version, &Rules::default()).map_err(read_failed);
+    let (now, mut seen) = (text(to)?, HashSet::from([to.digest.clone()]));
     let versions = archive.history(&to.address).map_err(read_failed)?;
-    let earlier = versions.into_iter().rev().filter(|version| version.date < to.date && version.is_content());
-    earlier.into_iter().find(|version| version.digest != to.digest).ok_or_else(|| {
-        anyhow!("cannot find an earlier copy of `{}` that differs: there must be two versions", to.address)
-    })
+    for version in versions.into_iter().rev().filter(|version| version.date < to.date && version.is_content()) {
+        if seen.insert(version.digest.clone()) && text(&version)?.text() != now.text() {
+            return Ok(version);
+        }
+    }
+    bail!("cannot find an earlier copy of `{}` whose text differs: there must be two versions", to.address)
 }

@@ -171,6 +171,14 @@ fn summary(keeper: &mut Keeper) -> String {
     grid.text()
 }
 
+/// A visit in a line, which may be longer than a terminal is wide: what matters less comes last.
+fn line(found: &Found) -> String {
+    let word = word(found.outcome);
+    let said = found.said.strip_prefix(word).unwrap_or(&found.said).trim_start_matches(": ");
+    let line = format!("{}  {word:9}  {}  {said}", moment(found.at_s), found.address);
+    line.trim_end().chars().filter(|letter| !letter.is_control()).collect()
+}
+
 fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Unchanged => "unchanged",
@@ -187,8 +195,7 @@ impl Watch for View {
                 if self.last.len() == LAST {
                     self.last.pop_front();
                 }
-                let address: String = found.address.chars().take(70).filter(|letter| !letter.is_control()).collect();
-                self.last.push_back(format!("{}  {:20.20}  {address}", moment(found.at_s), found.said));
+                self.last.push_back(line(found));
             }
             Style::Lines(_) => info!("{} {}", found.address, found.said),
             Style::Json(_) => {

@@ -212,7 +212,8 @@ impl Archive {
     /// The content that the last version has or refers to.
     fn original(&self, address: &str) -> Result<Option<Held>> {
         let Some(last) = self.index.last(address)? else { return Ok(None) };
-        if let Some(date) = if last.revisit { last.original } else { Some(last.date) } {
+        let date = if last.revisit { last.original } else { Some(last.date) };
+        if let Some(date) = date {
             return Ok(Some(Held { date, digest: last.digest }));
         }
         // What was found again in the records does not say whether that is still there.

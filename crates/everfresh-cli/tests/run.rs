@@ -348,10 +348,14 @@ fn a_diff_is_that_of_texts_past_versions_that_only_look_otherwise() {
     .unwrap();
     for (words, footer) in [("some words", 1), ("other words", 2), ("other words", 3), ("other words", 4)] {
         web.set("/page", &page(words).replace("</body>", &format!("<footer>{footer}</footer></body>")));
-        said(dir, &RUN);
+        let run = said(dir, &RUN);
+        assert!(run.contains(&address), "{run}");
         if (words, footer) == ("some words", 1) {
             assert!(refused(dir, &["diff", &address], 2).contains("whose text differs: there must be two versions"));
+            said(dir, &["pin", &address, "1s"]);
         }
+        // Until it is due again.
+        std::thread::sleep(std::time::Duration::from_millis(1500));
     }
     let diff = said(dir, &["diff", &address]);
     assert!(diff.contains("\n-some words of a page") && diff.contains("\n+other words of a page"), "{diff}");

@@ -138,8 +138,11 @@ stands for so many pages. Names are checked for repetition in tables up to 64 MB
 A curve is the chance that a page has changed, t after a visit:
   exponential (or empty)  1 - e^(-rate t)
   lomax    1 - (1 + rate t/shape)^(-shape): the rate is a guess, the vaguer the smaller the shape
-  weibull  1 - e^(-(rate t)^shape): changes come in bursts (shape below 1) or regularly (above)
-Lomax and weibull pages are planned for freshness in fixed order.
+  weibull  1 - e^(-(rate t)^shape): each visit comes right after a change, which makes the next
+           likelier (shape below 1) or rarer (above)
+  bursts   P(1/shape, (g rate t)^shape) with g = Gamma(1 + 1/shape): changes come in bursts, at that
+           mean rate, the wilder the smaller the shape (0.1 to 1), and visits at any time
+Pages with a shape are planned for freshness in fixed order.
 
 The result has the names of the pages and frequency_per_day, period_days, price_days (the price of
 a page whose host is at its cap is the host's), freshness, age_days, reason.";
@@ -205,14 +208,15 @@ Examples:
   everfresh estimate visits.parquet | everfresh plan --budget 1000/day -
   everfresh estimate crawl/ --time-column fetched --digest-column sha1 --group-column site
   everfresh estimate visits.csv --estimator drifting --half-life 90days
+  everfresh estimate visits.csv --estimator renewal --hours
   everfresh estimate visits.csv --report changes.html --out pages.csv
   everfresh estimate commits.csv --rows changes --now 2024-05-01
 
 Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files. Columns: page, time and one of
 digest (a change is a digest that differs from the last), changed (0 or 1, false or true: since the
 visit before) or last_modified (a time; a change if it is later than the visit before, without a
-date if it is the time of the visit); and group or host if there is one: pages of a group (as their
-first rows name it) are taken to be alike.
+date if it is the time of the visit); and group and host if there are such: pages of a group (as
+their first rows name it) are taken to be alike, and so are those of a host, within its group.
 Times are seconds since 1970, dates such as 2024-05-01, 2024-05-01 12:00:00 (UTC),
 2024-05-01T14:00:00+02:00 or Wed, 01 May 2024 12:00:00 GMT, or timestamps; they count in whole
 seconds.
@@ -221,15 +225,15 @@ Rows may come in any order. Where the visits of each page come in the order of t
 table is read once, else again and sorted, in 256 MB of memory and temporary files. Visits of a page
 in the same second count as one, which saw a change if one of them did; one without a digest, flag
 or date and one in the future are skipped. All that is said. A page without a visit that counts has
-the rate of its like. What is remembered of a page is its name and some 80 bytes.
+the rate of its like. What is remembered of a page is its name and some 80 bytes, by other
+estimators than gamma up to some 150. Those with a prior other than gamma, and --hours, read again.
 
 The result goes to --out, else as CSV to stdout: page, rate, rate_low, rate_high (changes per day;
 the truth lies between the last two nine times in ten; rate_high is empty where every visit found a
 change, since nothing then bounds the rate from above), estimator, visits, changes, first_seen,
-last_seen, with --curves curve and shape, and the group. Of a page that was visited once the
-estimators without a prior know nothing: its rate is empty. With --curves all rates are those of
-the curve's formula: the mean for exponential and lomax (shape: alpha), 1/scale for weibull
-(shape: k).";
+last_seen, with --curves curve and shape, and group and host. Of a page that was visited once the
+estimators without a prior know nothing: its rate is empty. The curve is lomax (shape: alpha) where
+the rate is not known exactly, bursts (shape: k) where pages of such rates change in bursts.";
 
 #[derive(Debug, Args)]
 #[command(after_help = ESTIMATE_EXAMPLES)]
@@ -249,12 +253,16 @@ pub(crate) struct EstimateArgs {
     /// For --estimator drifting: how much more the number of changes varies than that of a Poisson page [default: 1]
     #[arg(long, value_name = "N", value_parser = positive, allow_hyphen_values = true)]
     pub dispersion: Option<f64>,
+    /// Learn at which hours (UTC) and weekdays the pages of each group change, and reckon with that where it foresees visits
+    /// better than a constant rate
+    #[arg(long)]
+    pub hours: bool,
     /// Write the table to a file in the format of its ending: .csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet,
     /// .arrow or .arrows; `-` is CSV to stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub out: PathBuf,
     /// Also write the columns `curve` and `shape`, which `everfresh plan` reads: how copies diverge where the rate is not known
-    /// exactly (lomax) or changes come in bursts (weibull)
+    /// exactly (lomax) or changes come in bursts (bursts)
     #[arg(long)]
     pub curves: bool,
     /// Draw how often pages change, by group, whether changes are Poisson and whether they come as often as foreseen, to a
@@ -280,9 +288,12 @@ pub(crate) struct VisitArgs {
     pub time_column: String,
     #[command(flatten)]
     pub told: ToldArgs,
-    /// The column of groups [default: `group` or `host` if there is one]
+    /// The column of groups [default: `group` if there is one]
     #[arg(long, value_name = "NAME")]
     pub group_column: Option<String>,
+    /// The column of hosts [default: `host` if there is one]
+    #[arg(long, value_name = "NAME")]
+    pub host_column: Option<String>,
 }
 
 const COMPARE_EXAMPLES: &str = "\
@@ -352,6 +363,10 @@ pub(crate) enum EstimatorArg {
     Gamma,
     /// The same, for pages that change their habits
     Drifting,
+    /// The same, for pages that change in bursts: times between changes of a Weibull law, whose shape is learnt
+    Renewal,
+    /// The same, for pages with busy and quiet times, whose rhythm is learnt
+    TwoRates,
     /// Changes seen over time: low for pages that change faster than they are visited
     Naive,
     /// Corrected for that, for regular visits (Cho and Garcia-Molina)
@@ -518,10 +533,10 @@ pub(crate) struct BudgetArgs {
 /// Where a table says by which law its pages change.
 #[derive(Debug, Args)]
 pub(crate) struct CurveArgs {
-    /// The column of curves: exponential, lomax or weibull [default: `curve` if there is one, else all exponential]
+    /// The column of curves: exponential, lomax, weibull or bursts [default: `curve` if there is one, else all exponential]
     #[arg(long, value_name = "NAME")]
     pub curve_column: Option<String>,
-    /// The column of the shapes of lomax and weibull curves [default: `shape` if there are curves]
+    /// The column of the shapes of the other curves [default: `shape` if there are curves]
     #[arg(long, value_name = "NAME")]
     pub shape_column: Option<String>,
 }

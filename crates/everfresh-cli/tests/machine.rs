@@ -446,14 +446,15 @@ fn estimates_do_not_depend_on_the_order_of_the_rows() {
     by_time.sort_by_key(|(page, time, ..)| (*time, *page));
     shuffled_pages.sort_by_key(|(page, time, ..)| (page * 7919 % 400, *time));
     shuffled.sort_by_cached_key(|_| noise(&mut seed).to_bits());
-    for estimator in ["gamma", "drifting", "likelihood"] {
+    for estimator in ["gamma", "drifting", "renewal", "two-rates", "likelihood"] {
         let mut results = Vec::new();
         for (rows, files) in
             [(&by_page, 1), (&by_page, 9), (&by_time, 5), (&shuffled_pages, 7), (&shuffled, 1), (&shuffled, 6)]
         {
             let folder = tempfile::tempdir().unwrap();
             write_visits(folder.path(), rows, files);
-            results.push(stdout(&["estimate", folder.path().to_str().unwrap(), "--estimator", estimator, "--curves"]));
+            let folder = folder.path().to_str().unwrap();
+            results.push(stdout(&["estimate", folder, "--estimator", estimator, "--curves", "--hours"]));
         }
         assert!(results[0].lines().count() == 401, "{}", results[0]);
         assert!(results.iter().all(|result| *result == results[0]), "{estimator}");
@@ -471,35 +472,150 @@ fn estimates_find_how_often_pages_change() {
     }
 }
 
-/// Pages whose changes come in bursts get Weibull curves; Poisson pages get Lomax ones.
+/// 60 pages with Weibull gaps of about 30 hours on average, visited every hour.
+fn bursty_visits(shape: f64) -> String {
+    let (mut seed, mut text) = (11, "page,time,changed\n".to_owned());
+    for page in 0..60 {
+        let scale = if shape < 1.0 { 9.0 } else { 30.0 };
+        let mut gap = || scale * (-(1.0 - noise(&mut seed)).ln()).powf(1.0 / shape);
+        let mut next = gap();
+        for hour in 0..1500 {
+            let changed = next < f64::from(hour);
+            while next < f64::from(hour) {
+                next += gap();
+            }
+            text.push_str(&format!("{page},{},{}\n", hour * 3600, u8::from(changed)));
+        }
+    }
+    text
+}
+
+/// Pages whose changes come in bursts get such curves, which foretell what visits see; Poisson pages get Lomax ones.
 #[test]
 fn curves_tell_bursts_from_poisson() {
-    let mut seed = 11;
+    use everfresh::curve::{Bursts, DivergenceCurve, Lomax};
     for (shape, is_bursty) in [(0.4, true), (1.0, false)] {
-        let mut text = "page,time,changed\n".to_owned();
-        for page in 0..60 {
-            // Mean gaps of about 30 hours, visits every hour.
-            let scale = if shape < 1.0 { 9.0 } else { 30.0 };
-            let mut gap = || scale * (-(1.0 - noise(&mut seed)).ln()).powf(1.0 / shape);
-            let mut next = gap();
-            for hour in 0..1500 {
-                let changed = next < f64::from(hour);
-                while next < f64::from(hour) {
-                    next += gap();
-                }
-                text.push_str(&format!("{page},{},{}\n", hour * 3600, u8::from(changed)));
-            }
-        }
+        let text = bursty_visits(shape);
         let curves = String::from_utf8(piped(&["estimate", "-", "--curves"], text.as_bytes()).stdout).unwrap();
-        // A Weibull law, or Lomax with a tail that no page of known rate has.
+        // Every two days: which share of visits finds a change, and which do the curves foretell?
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        let changed = |hours: &[&str]| hours.iter().any(|line| line.ends_with('1'));
+        let seen = lines.chunks(1500).flat_map(|page| page[1..].chunks_exact(48)).map(changed);
+        let seen: Vec<f64> = seen.map(|changed| f64::from(u8::from(changed))).collect();
+        let seen = seen.iter().sum::<f64>() / seen.len() as f64;
+        let two_days = everfresh::Period::of(2.0, everfresh::Unit::Day).unwrap();
+        let foretold = curves.lines().skip(1).map(|line| {
+            let fields: Vec<&str> = line.split(',').collect();
+            let rate = everfresh::Rate::per(fields[1].parse().unwrap(), everfresh::Unit::Day).unwrap();
+            let shape = fields[10].parse().unwrap();
+            match fields[9] {
+                "bursts" => Bursts::new(rate, shape).unwrap().divergence(two_days),
+                _ => Lomax::with_mean_rate(shape, rate).unwrap().divergence(two_days),
+            }
+        });
+        let foretold = foretold.sum::<f64>() / 60.0;
+        assert!((foretold / seen - 1.0).abs() < 0.12, "{shape}: {foretold} foretold, {seen} seen");
+        // Bursts, or Lomax with a tail that no page of known rate has.
         let bursts = curves.lines().filter(|line| {
             let mut fields = line.rsplit(',');
             let (shape, curve) = (fields.next().and_then(|shape| shape.parse::<f64>().ok()), fields.next());
-            curve == Some("weibull") || (curve == Some("lomax") && shape.is_some_and(|shape| shape < 5.0))
+            curve == Some("bursts") || (curve == Some("lomax") && shape.is_some_and(|shape| shape < 5.0))
         });
         let bursts = bursts.count();
         assert!(if is_bursty { bursts > 40 } else { bursts == 0 }, "{shape}, {bursts}: {curves}");
     }
+}
+
+/// Bursts and busy times: what all pages have in common is learnt and said, and nothing where there is none.
+#[test]
+fn estimators_of_bursts_learn_how_pages_burst() {
+    for (shape, renewal, rhythm) in
+        [(0.4, "that of shape 0.4 ", "times as many changes"), (1.0, "that of shape 1 ", "no busy")]
+    {
+        let text = bursty_visits(shape);
+        for (estimator, said) in [("renewal", renewal), ("two-rates", rhythm)] {
+            let told = piped(&["estimate", "-", "--estimator", estimator], text.as_bytes());
+            let summary = String::from_utf8(told.stderr).unwrap();
+            assert!(summary.contains(said), "{shape}, {estimator}: {summary}");
+            let table = String::from_utf8(told.stdout).unwrap();
+            let rates = table.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse::<f64>().unwrap());
+            let mean = rates.sum::<f64>() / 60.0;
+            assert!(table.contains(estimator) && (0.5..1.3).contains(&mean), "{shape}, {estimator}: {mean}");
+        }
+    }
+}
+
+/// Pages that change in the morning only, some of them visited twice every morning and some every night, or at any hour.
+#[test]
+fn hours_are_reckoned_with_where_there_are_any() {
+    for (has_hours, said) in [(true, "better than a constant rate in 1 of 1 group"), (false, "in 0 of 1 group")] {
+        let (mut seed, mut text) = (5, "page,time,changed\n".to_owned());
+        for page in 0..100 {
+            // Morning is from 6 to 12 h. Half of the pages are seen at 6, 9 and 12 h, half at 18, 21 and 24 h.
+            let first = if page % 2 == 0 { 6 } else { 18 };
+            for day in 0..60 {
+                for visit in 0..3 {
+                    let mornings = match (visit, has_hours, page % 2 == 0) {
+                        (0, true, true) | (1 | 2, true, false) => 0.0,
+                        (0, true, false) => 1.0,
+                        (0, false, _) => 0.75,
+                        (_, true, true) => 0.5,
+                        (_, false, _) => 0.125,
+                    };
+                    let changed = noise(&mut seed) < -f64::exp_m1(-0.5 * mornings);
+                    let time = (day * 24 + first + 3 * visit) * 3600;
+                    text.push_str(&format!("{page},{time},{}\n", u8::from(changed)));
+                }
+            }
+        }
+        let told = piped(&["estimate", "-", "--hours"], text.as_bytes());
+        let summary = String::from_utf8(told.stderr).unwrap();
+        assert!(summary.contains(said), "{summary}");
+        let folder = tempfile::tempdir().unwrap();
+        let report = folder.path().join("changes.html");
+        piped(&["estimate", "-", "--report", report.to_str().unwrap()], text.as_bytes());
+        let page = std::fs::read_to_string(&report).unwrap();
+        assert!(page.contains("<h2>At which hours do pages change?</h2>") && page.contains("busiest hour"));
+        assert_eq!(page.contains("share of changes"), has_hours);
+        // Both halves change once in two days, whatever the hours of their visits.
+        let table = String::from_utf8(told.stdout).unwrap();
+        let rates: Vec<f64> =
+            table.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
+        let mean = rates.iter().sum::<f64>() / 100.0;
+        assert!((0.42..0.6).contains(&mean), "{mean}");
+    }
+}
+
+/// Hosts within groups: a page of which nothing is known is like its host, where its host is known, else like its group.
+#[test]
+fn hosts_are_told_apart_within_their_groups() {
+    let (mut seed, mut text) = (3, "page,time,changed,group,host\n".to_owned());
+    for page in 0..160 {
+        let (group, host) = (page % 2, page / 2 % 4);
+        let rate = [0.02, 0.2][group] * [1.0, 1.0, 1.0, 6.0][host];
+        for day in 0..30 {
+            let changed = noise(&mut seed) < -f64::exp_m1(-rate);
+            text.push_str(&format!("p{page},{},{},g{group},h{host}\n", day * 86_400, u8::from(changed)));
+        }
+    }
+    for (group, host) in [("g0", "h0"), ("g0", "h3"), ("g0", "new"), ("g1", "h0"), ("g1", "h3"), ("g1", "new")] {
+        text.push_str(&format!("once {group} {host},0,0,{group},{host}\n"));
+    }
+    let told = piped(&["estimate", "-"], text.as_bytes());
+    let (table, summary) = (String::from_utf8(told.stdout).unwrap(), String::from_utf8(told.stderr).unwrap());
+    assert!(
+        summary.contains("2 groups, each held to that as by ") && summary.contains("10 hosts, each held to its group")
+    );
+    assert!(
+        table.starts_with("page,rate,rate_low,rate_high,estimator,visits,changes,first_seen,last_seen,group,host\n")
+    );
+    assert!(table.contains(",g1,h3\n"), "{table}");
+    let once = |which: &str| -> f64 {
+        let line = table.lines().find(|line| line.starts_with(&format!("once {which},"))).unwrap();
+        line.split(',').nth(1).unwrap().parse().unwrap()
+    };
+    assert!(once("g0 h3") > 3.0 * once("g0 h0") && once("g1 h3") > 3.0 * once("g1 h0"), "{table}");
+    assert!(once("g1 new") > 3.0 * once("g0 new") && once("g0 new") > 1.2 * once("g0 h0"), "{table}");
 }
 
 /// A file and a stream of Arrow, with dictionaries and timestamps, say the same as CSV.

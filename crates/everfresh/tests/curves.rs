@@ -4,7 +4,8 @@
 
 use everfresh::curve::checks::{DivergenceUnit, conforms};
 use everfresh::curve::{
-    Age, Churn, DivergenceCurve, Exponential, Harmonic, Linear, Lomax, Mixture, Observed, Scaled, Scroll, Weibull,
+    Age, Bursts, Churn, DivergenceCurve, Exponential, Harmonic, Linear, Lomax, Mixture, Observed, Scaled, Scroll,
+    Weibull,
 };
 use everfresh::{Period, Rate, Unit};
 
@@ -60,6 +61,14 @@ fn lomax_conforms() {
 #[test]
 fn linear_conforms() {
     conforms(DivergenceUnit::Share, |s| Linear::new(per_day(3.0, s)));
+}
+
+#[test]
+fn bursts_conform() {
+    for shape in [0.1, 0.42, 0.7, 1.0] {
+        conforms(DivergenceUnit::Share, |s| Bursts::new(per_day(3.0, s), shape).unwrap());
+    }
+    conforms(DivergenceUnit::Share, |_| Bursts::new(Rate::STATIC, 0.7).unwrap());
 }
 
 #[test]
@@ -142,6 +151,7 @@ fn degenerate_curves_are_the_simple_ones() {
         Box::new(Scroll::new(per_day(3.0, 1.0), 1, 1.0).unwrap()),
         Box::new(Churn::new(per_day(3.0, 1.0), 1.0).unwrap()),
         Box::new(Weibull::new(per_day(3.0, 1.0), 1.0).unwrap()),
+        Box::new(Bursts::new(per_day(3.0, 1.0), 1.0).unwrap()),
         Box::new(Lomax::with_mean_rate(1e15, per_day(3.0, 1.0)).unwrap()),
     ];
     for curve in same {
@@ -159,6 +169,8 @@ fn bad_parameters_are_named() {
     let rate = per_day(3.0, 1.0);
     assert_eq!(message(Lomax::new(0.0, days(1.0, 1.0)).map(drop)), "shape alpha must be between 1e-12 and 1e20, got 0");
     assert_eq!(message(Lomax::new(1.0, Period::NEVER).map(drop)), "time beta must be positive and finite, got inf");
+    assert_eq!(message(Bursts::new(rate, 2.0).map(drop)), "shape of bursts must be between 0.1 and 1, got 2");
+    assert_eq!(message(Bursts::with_dispersion(rate, 0.5).map(drop)), "dispersion must be at least 1, got 0.5");
     assert_eq!(message(Weibull::new(rate, f64::NAN).map(drop)), "Weibull shape must be between 0.02 and 50, got NaN");
     assert_eq!(message(Churn::new(rate, 1.5).map(drop)), "depth of a change must be above 0 and at most 1, got 1.5");
     assert_eq!(message(Scroll::new(rate, 0, 0.5).map(drop)), "number of items must be between 1 and 100000, got 0");

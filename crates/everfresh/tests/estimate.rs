@@ -7,12 +7,13 @@
 #[allow(missing_docs, unreachable_pub, clippy::cast_possible_truncation, clippy::cast_sign_loss, dead_code)]
 mod laboratory;
 
+use everfresh::curve::{Bursts, DivergenceCurve, Weibull};
 use everfresh::estimate::checks::conforms;
 use everfresh::estimate::poisson::{self, Law};
 use everfresh::estimate::{
     Drifting, Estimator, Evidence, Foresight, Gamma, Habits, Hierarchy, LastChange, MaximumLikelihood, Naive,
-    Observation, PageState, Population, Prior, Profile, Ratio, Renewal, Sightings, TwoRate, TwoRates, best_shape,
-    foresight,
+    Observation, PageState, Population, Prior, Profile, Ratio, Renewal, Sightings, TwoRate, TwoRates, best_rhythm,
+    best_shape, foresight,
 };
 use everfresh::{Period, Rate, Unit};
 use laboratory::{NAMES, draw, irregular, poisson_visit, seeded, weibull_visits};
@@ -590,6 +591,45 @@ fn two_rates_are_told_apart() {
     }
     assert!(filtered.mean() > constant.mean() + 0.03, "{} {}", filtered.mean(), constant.mean());
     assert!(f64::from(right) > 0.9 * f64::from(visits), "{right} of {visits}");
+}
+
+/// The rhythm of pages with busy and quiet times is found, and of pages without one none.
+#[test]
+fn rhythms_are_found_where_there_are_any() {
+    let prior = prior(1.0, 0.3);
+    let page = |seed: u64, contrast: f64| -> Vec<Observation> {
+        let (mut rng, mut busy) = (seeded(seed), false);
+        let quiet_rate = 0.3 * 5.0 / (4.0 + contrast);
+        let visit = |_| {
+            let leave = 0.5 / if busy { 1.0 } else { 4.0 };
+            busy ^= rng.random::<f64>() < -f64::exp_m1(-leave);
+            poisson_visit(&mut rng, if busy { quiet_rate * contrast } else { quiet_rate }, 0.5).unwrap().0
+        };
+        (0..400).map(visit).collect()
+    };
+    for (contrast, found) in [(30.0, 15.0..101.0), (1.0, 0.9..1.1)] {
+        let pages: Vec<_> = (0..30).map(|seed| page(seed, contrast)).collect();
+        let rhythm = best_rhythm(prior, &pages.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+        assert!(found.contains(&rhythm.contrast()), "{contrast}: {rhythm:?}");
+        assert!(contrast == 1.0 || rhythm.quiet_for() > rhythm.busy_for(), "{rhythm:?}");
+    }
+}
+
+/// Visits come at any time, not right after changes: what they see of bursty pages is the curve of the forward recurrence time, and far from the law
+/// of the gaps.
+#[test]
+fn visits_see_bursts_from_any_moment() {
+    let (shape, rate) = (0.5, Rate::per(0.1, Unit::Day).unwrap());
+    let (bursts, gaps) = (Bursts::new(rate, shape).unwrap(), Rate::per(0.2, Unit::Day).unwrap());
+    for elapsed in [0.5, 3.0, 20.0] {
+        let pages = (0..400).map(|seed| weibull_visits(&mut seeded(seed), 0.1, shape, elapsed, 200).unwrap());
+        let visits: Vec<Observation> = pages.flatten().collect();
+        let seen = visits.iter().filter(|visit| visit.has_changed()).count() as f64 / visits.len() as f64;
+        let foretold = bursts.divergence(days(elapsed));
+        assert!((seen / foretold - 1.0).abs() < 0.06, "every {elapsed} days: {seen} {foretold}");
+        let of_gaps = Weibull::new(gaps, shape).unwrap().divergence(days(elapsed));
+        assert!(of_gaps > 1.3 * seen, "every {elapsed} days: {seen} {of_gaps}");
+    }
 }
 
 /// Changes at office hours: the profile finds them and is used. Changes at any hour: it is not.

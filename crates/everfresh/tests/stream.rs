@@ -4,7 +4,7 @@
 // Counts in these tables are small whole numbers.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
-use everfresh::curve::{DivergenceCurve, Exponential, Lomax, Shape, Weibull};
+use everfresh::curve::{Bursts, DivergenceCurve, Exponential, Lomax, Shape, Weibull};
 use everfresh::income::{Asset, Population};
 use everfresh::plan::Reason;
 use everfresh::plan::stream::{Columns, Limits, Outcome, Outlook, Solution, plan};
@@ -85,6 +85,7 @@ fn mixed(most: usize, bounded: bool) -> impl Strategy<Value = Table> {
         power(-1.0..3.0).prop_map(Shape::Lomax),
         Just(Shape::Lomax(1.0)),
         power(-0.7..0.7).prop_map(Shape::Weibull),
+        power(-1.0..0.0).prop_map(Shape::Bursts),
     ];
     (table(most, bounded), prop::collection::vec(shape, most))
         .prop_map(|(table, shapes)| Table { shape: shapes[..table.rate.len()].to_vec(), ..table })
@@ -97,6 +98,7 @@ fn curve(shape: Shape, rate: f64) -> Box<dyn DivergenceCurve> {
         Shape::Exponential => Box::new(Exponential::new(rate)),
         Shape::Lomax(alpha) => Box::new(Lomax::with_mean_rate(alpha, rate).unwrap()),
         Shape::Weibull(shape) => Box::new(Weibull::new(rate, shape).unwrap()),
+        Shape::Bursts(shape) => Box::new(Bursts::new(rate, shape).unwrap()),
     }
 }
 

@@ -12,6 +12,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+use everfresh::curve::{Bursts, DivergenceCurve, Exponential, Weibull};
 use everfresh::estimate::{
     Drifting, Estimator, Foresight, Gamma, Habits, Hierarchy, MaximumLikelihood, Naive, Observation, Prior, Profile,
     Ratio, Renewal, Sightings, TwoRate, TwoRates, best_shape, foresight, poisson,
@@ -255,6 +256,40 @@ fn figure_17(pages: &[Vec<Observation>]) {
     );
 }
 
+/// How many visits find a change, and how many the curves of pages of their rates foretell: Poisson pages, bursts with the dispersion of
+/// the gaps, and the Weibull law of the gaps, which is right for visits that come right after changes.
+fn curves_foretell(histories: &[History], end: u64, groups: &[poisson::Group]) {
+    let prior = Prior::new(0.5, Rate::per(1.0, Unit::Month).unwrap()).unwrap();
+    for period in [3.0, 10.0, 30.0] {
+        let (mut seen, mut visited, mut foretold) = (0.0, 0.0, [0.0; 3]);
+        for history in histories {
+            let mut page = Sightings::NONE;
+            visits(history, end, DAY / 2).iter().for_each(|visit| page.observe(visit));
+            let rate = page.estimate(prior).rate;
+            let gap = Period::of(1.0 / rate.per_day(), Unit::Day).unwrap();
+            let like = groups.iter().find(|group| (group.mean_gap.0..group.mean_gap.1).contains(&gap));
+            let dispersion = like.and_then(|group| group.dispersion).unwrap_or(1.0).max(1.0);
+            let bursts = Bursts::with_dispersion(rate, dispersion).unwrap();
+            let scale = Weibull::new(Rate::per(1.0, Unit::Second).unwrap(), bursts.shape()).unwrap().ceiling();
+            let gaps = Weibull::new(Rate::per(rate.per_day() * scale, Unit::Day).unwrap(), bursts.shape()).unwrap();
+            let curves: [&dyn DivergenceCurve; 3] = [&Exponential::new(rate), &bursts, &gaps];
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let late = visits(history, end, period as u64 * DAY);
+            visited += late.len() as f64;
+            seen += late.iter().filter(|visit| visit.has_changed()).count() as f64;
+            for (sum, curve) in foretold.iter_mut().zip(curves) {
+                *sum += late.len() as f64 * curve.divergence(days(period));
+            }
+        }
+        let [exponential, bursts, weibull] = foretold.map(|sum| 100.0 * sum / visited);
+        let seen = 100.0 * seen / visited;
+        println!(
+            "  every {period} days {seen:.2}% find a change; Poisson {exponential:.2}%, bursts {bursts:.2}%, law of the gaps {weibull:.2}%"
+        );
+        assert!((bursts - seen).abs() <= (exponential - seen).abs() + 0.1 * seen, "bursts foretell no worse");
+    }
+}
+
 /// Whether hours and weekdays, learnt over all pages of a trace, foresee visits every six hours better than a constant rate.
 fn hours_and_weekdays(histories: &[History], end: u64) -> String {
     let prior = Prior::new(0.5, Rate::per(1.0, Unit::Month).unwrap()).unwrap();
@@ -283,10 +318,12 @@ fn real_documents_are_not_quite_poisson() {
         println!("\n{trace}, visited twice a day");
         figure_17(&pages);
         println!("  {}", hours_and_weekdays(&histories, end));
+        let groups = poisson::examine(pages.iter().map(Vec::as_slice));
+        curves_foretell(&histories, end, &groups);
         println!(
             "  mean gap       pages passing   gaps  distance  by chance  dispersion  held out: exp    Lomax  Weibull  law"
         );
-        for group in poisson::examine(pages.iter().map(Vec::as_slice)) {
+        for group in groups {
             let held_out = group.held_out.map_or([f64::NAN; 3], |scores| scores);
             let [exponential, lomax, weibull] = held_out.map(|score| format!("{score:.3}").replace("NaN", "-"));
             println!(

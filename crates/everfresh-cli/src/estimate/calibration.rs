@@ -36,9 +36,9 @@ pub(super) struct Calibration {
 /// Foresees the last observation of each page. The priors know of it, which for one observation in many does not count.
 pub(super) fn of<M: Model>(model: &M, pages: &[Seen]) -> Calibration {
     let mut foreseen: Vec<(f64, bool)> = Vec::new();
-    for (group, seen) in pages {
-        if let Some((last, before)) = seen.split_last().filter(|(_, before)| !before.is_empty()) {
-            foreseen.push((model.foresee(*group, before, last.elapsed()), last.has_changed()));
+    for page in pages {
+        if let Some((last, before)) = page.visits.split_last().filter(|(_, before)| !before.is_empty()) {
+            foreseen.push((model.foresee(page.group, before, last.elapsed()), last.has_changed()));
         }
     }
     foreseen.sort_by(|a, b| a.0.total_cmp(&b.0));

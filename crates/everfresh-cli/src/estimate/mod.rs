@@ -7,6 +7,7 @@
 mod calibration;
 mod curves;
 mod grouping;
+mod hours;
 mod model;
 mod priors;
 mod report;
@@ -14,9 +15,14 @@ mod rows;
 mod store;
 mod visits;
 
-use anyhow::{Result, bail};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
 use everfresh::Unit;
-use everfresh::estimate::{Estimator, Habits, LastChange, MaximumLikelihood, Naive, Ratio, poisson};
+use everfresh::estimate::{
+    Estimator, Habits, LastChange, MaximumLikelihood, Naive, Observation, Ratio, Renewal, TwoRate, best_rhythm,
+    best_shape, poisson,
+};
 use rayon::prelude::*;
 
 use crate::args::{EstimateArgs, EstimatorArg, RowsArg, VisitArgs};
@@ -27,7 +33,8 @@ use crate::table::{self, Input};
 use crate::whole;
 use curves::Laws;
 use grouping::Sorter;
-use model::{Alone, DriftingModel, GammaModel, Model};
+use hours::Hours;
+use model::{Alone, Common, DriftingModel, Fitted, GammaModel, Model};
 use priors::Priors;
 use store::{Groups, Shard, With};
 use visits::{FAULTS, Fault, Reader, SHARDS, Skipped, Told, Visits};
@@ -41,44 +48,95 @@ pub(crate) fn run(args: &EstimateArgs) -> Result<()> {
     if args.estimator != EstimatorArg::Drifting && (args.half_life.is_some() || args.dispersion.is_some()) {
         bail!("--half-life and --dispersion need --estimator drifting");
     }
+    if args.rows == RowsArg::Changes {
+        if matches!(args.estimator, EstimatorArg::Renewal | EstimatorArg::TwoRates) {
+            bail!("--estimator {} learns from visits, not from --rows changes", rows::word(args));
+        }
+        if args.hours {
+            bail!("--hours learns from visits, not from --rows changes");
+        }
+    }
+    let mut table = Table::open(&args.visits, args.rows)?;
+    if args.hours {
+        table = hours::learnt(table)?;
+    }
     match args.estimator {
-        EstimatorArg::Gamma => watched(args, 1.0)?.finish(args),
-        EstimatorArg::Drifting => drifting(args),
-        EstimatorArg::Naive => alone::<Naive>(args),
-        EstimatorArg::Ratio => alone::<Ratio>(args),
-        EstimatorArg::Likelihood => alone::<MaximumLikelihood>(args),
-        EstimatorArg::LastChange => alone::<LastChange>(args),
+        EstimatorArg::Gamma => watched(table, 1.0)?.finish(args),
+        EstimatorArg::Drifting => drifting(table, args),
+        EstimatorArg::Renewal => renewal(table)?.finish(args),
+        EstimatorArg::TwoRates => two_rates(table)?.finish(args),
+        EstimatorArg::Naive => alone::<Naive>(table, args),
+        EstimatorArg::Ratio => alone::<Ratio>(table, args),
+        EstimatorArg::Likelihood => alone::<MaximumLikelihood>(table, args),
+        EstimatorArg::LastChange => alone::<LastChange>(table, args),
     }
 }
 
-fn alone<E: Estimator + Clone + Default + Send + Sync>(args: &EstimateArgs) -> Result<()> {
-    Learner::new(&args.visits, args.rows, |_| Alone::<E>::new())?.finish(args)
+fn alone<E: Estimator + Clone + Default + Send + Sync>(table: Table, args: &EstimateArgs) -> Result<()> {
+    Learner::new(table, Alone::<E>::new())?.finish(args)
 }
 
 /// All pages as gamma posteriors have them, with their priors; what was seen counts only the share `factor`.
-fn watched(args: &EstimateArgs, factor: f64) -> Result<Learner<GammaModel>> {
-    let priors = Priors::new()?;
-    let mut learner = Learner::new(&args.visits, args.rows, |told| GammaModel { priors, told })?;
+fn watched(table: Table, factor: f64) -> Result<Learner<GammaModel>> {
+    let model = GammaModel { priors: Priors::new()?, told: table.reader.told, hours: table.hours.clone() };
+    let mut learner = Learner::new(table, model)?;
     learner.learn(factor)?;
     Ok(learner)
 }
 
 /// What fades depends on the prior that it faded under: that is learnt first, and the table is read again.
-fn drifting(args: &EstimateArgs) -> Result<()> {
+fn drifting(table: Table, args: &EstimateArgs) -> Result<()> {
     let half_life = args.half_life.unwrap_or(everfresh::Period::NEVER);
     let habits = Habits::new(half_life, args.dispersion.unwrap_or(1.0))?;
-    let Learner { mut table, model: GammaModel { priors, told }, shards } = watched(args, habits.dispersion().recip())?;
-    let mut shards: Vec<_> = shards.into_iter().map(|mut shard| shard.lend(|_| <_>::default())).collect();
-    let model = DriftingModel { priors, habits, told };
-    table.scan("reading again", &model, &mut shards)?;
-    Learner { table, model, shards }.finish(args)
+    let learner = watched(table, habits.dispersion().recip())?;
+    learner.again(|priors, told| DriftingModel { priors, habits, told })?.finish(args)
+}
+
+/// Bursts, whose shape is that under which some pages were foreseen best.
+fn renewal(table: Table) -> Result<Learner<impl Model>> {
+    let mut learner = watched(table, 1.0)?;
+    let seen = learner.some()?;
+    let shape = best_shape(learner.model.priors.all, &seen.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let words = format!("of all Weibull laws of shape 0.3 to 1, that of shape {} foresees visits best", number(shape));
+    let common = Common { words, shape: Some(shape) };
+    let legal = Renewal::new(learner.model.priors.all, shape)?;
+    let make = move |prior| Renewal::new(prior, shape).unwrap_or(legal);
+    learner.again(|priors, told| Fitted { priors, told, common, make, posterior: |_: &Renewal| None })
+}
+
+/// Busy and quiet times, whose rhythm is that under which some pages were foreseen best.
+fn two_rates(table: Table) -> Result<Learner<impl Model>> {
+    let mut learner = watched(table, 1.0)?;
+    let seen = learner.some()?;
+    let rhythm = best_rhythm(learner.model.priors.all, &seen.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        .context("the mean rate of pages leaves no room for busy and quiet times")?;
+    let words = if rhythm.contrast() > 1.0 {
+        format!(
+            "busy times of {} and quiet ones of {} on average, with {} times as many changes in the busy ones, foresee visits best",
+            rhythm.busy_for(),
+            rhythm.quiet_for(),
+            number(rhythm.contrast())
+        )
+    } else {
+        "no busy and quiet times foresee visits better than a constant rate".to_owned()
+    };
+    let common = Common { words, shape: None };
+    let make = move |prior| TwoRate::new(prior, rhythm);
+    learner.again(|priors, told| Fitted {
+        priors,
+        told,
+        common,
+        make,
+        posterior: |page: &TwoRate| Some(page.posterior()),
+    })
 }
 
 /// What the visits of pages saw, with the group of each: of some thousands at most, evenly drawn by name. And how many pages there are.
-pub(crate) fn observations(args: &VisitArgs) -> Result<(usize, Vec<report::Seen>)> {
-    let mut learner = Learner::new(args, RowsArg::Visits, |_| Alone::<Naive>::new())?;
+pub(crate) fn observations(args: &VisitArgs) -> Result<(usize, Vec<(u32, Vec<Observation>)>)> {
+    let mut learner = Learner::new(Table::open(args, RowsArg::Visits)?, Alone::<Naive>::new())?;
     let pages = learner.by_name();
-    Ok((pages.len(), learner.record(&pages)?))
+    let seen = learner.record(&pages)?.into_iter().map(|page| (page.group, page.visits)).collect();
+    Ok((pages.len(), seen))
 }
 
 /// Now, in whole seconds since 1970.
@@ -95,6 +153,10 @@ struct Table {
     is_disordered: bool,
     /// Where rows are changes: up to when they are known; none is the last of all.
     end: Option<u32>,
+    /// By which the time between visits is counted.
+    hours: Option<Arc<Hours>>,
+    /// Has been said what was skipped?
+    is_told: bool,
 }
 
 impl Table {
@@ -102,7 +164,8 @@ impl Table {
         let input = Input::open(&args.visits, visits::columns(args, rows))?;
         let now = args.now.map_or_else(clock, Ok)?;
         let reader = Reader::new(visits::told(&input, rows)?, now);
-        Ok(Table { input, reader, groups: Groups::default(), is_disordered: false, end: args.now })
+        let groups = Groups::default();
+        Ok(Table { input, reader, groups, is_disordered: false, end: args.now, hours: None, is_told: false })
     }
 
     /// Takes in all visits, sorted where they must be, and the time after the last where rows are changes.
@@ -131,8 +194,12 @@ impl Table {
         self.scan_sorted(pass, model, shards)
     }
 
+    fn with<'a, M: Model>(&'a self, model: &'a M) -> With<'a, M> {
+        With { told: self.reader.told, model, groups: &self.groups, hours: self.hours.as_deref() }
+    }
+
     fn scan_in_order<M: Model>(&self, pass: &str, model: &M, shards: &mut [Shard<M::State>]) -> Result<SkippedVisits> {
-        let with = With { told: self.reader.told, model, groups: &self.groups };
+        let with = self.with(model);
         let mut skipped = SkippedVisits::default();
         let line = ProgressLine::new(pass, &self.input, "visits");
         self.input.scan_parts(
@@ -150,7 +217,7 @@ impl Table {
     }
 
     fn scan_sorted<M: Model>(&self, pass: &str, model: &M, shards: &mut [Shard<M::State>]) -> Result<SkippedVisits> {
-        let with = With { told: self.reader.told, model, groups: &self.groups };
+        let with = self.with(model);
         let mut skipped = SkippedVisits::default();
         let mut sorters: Vec<Sorter> = (0..SHARDS).map(|_| Sorter::default()).collect();
         shards.par_iter_mut().for_each(Shard::begin);
@@ -191,11 +258,12 @@ struct Learner<M: Model> {
 
 impl<M: Model> Learner<M> {
     /// Reads the table and says what was skipped.
-    fn new(args: &VisitArgs, rows: RowsArg, model: impl FnOnce(Told) -> M) -> Result<Learner<M>> {
-        let mut table = Table::open(args, rows)?;
-        let model = model(table.reader.told);
+    fn new(mut table: Table, model: M) -> Result<Learner<M>> {
         let mut shards: Vec<_> = (0..SHARDS).map(|_| Shard::new()).collect();
-        table.scan("reading", &model, &mut shards)?.say(table.reader.told);
+        let skipped = table.scan("reading", &model, &mut shards)?;
+        if !std::mem::replace(&mut table.is_told, true) {
+            skipped.say(table.reader.told);
+        }
         Ok(Learner { table, model, shards })
     }
 
@@ -204,10 +272,14 @@ impl<M: Model> Learner<M> {
         let pages = self.by_name();
         let is_asked = (args.curves || args.report.is_some()) && args.rows == RowsArg::Visits;
         let seen = if is_asked { self.record(&pages)? } else { Vec::new() };
-        let groups = poisson::examine(seen.iter().map(|(_, seen)| seen.as_slice()));
-        let laws = args.curves.then(|| Laws::new(&groups));
+        let groups = poisson::examine(seen.iter().map(|page| page.visits.as_slice()));
+        let shape = self.model.common().and_then(|common| common.shape);
+        let laws = args.curves.then(|| shape.map_or_else(|| Laws::new(&groups), Laws::of_shape));
         let told = self.write(args, &pages, laws.as_ref())?;
-        let summary = self.summary(&told, args);
+        let mut summary = self.summary(&told, args);
+        let learnt =
+            [self.model.common().map(|common| common.words.clone()), self.table.hours.as_deref().map(Hours::summary)];
+        learnt.into_iter().flatten().for_each(|words| summary.push_str(&format!("\n{words}")));
         output::say(&summary);
         match &args.report {
             Some(path) => self.report(path, &summary, &groups, &seen),
@@ -271,11 +343,36 @@ impl<M: Model> Learner<M> {
         let (mean, alpha) = (priors.all.mean(), priors.all.alpha());
         text.push_str(&format!("\na page changes {mean} on average; rates differ by a gamma law of shape "));
         text.push_str(&number(alpha));
-        if let Some(pooling) = priors.pooling {
-            let groups = count(priors.by_group.len() as u64, "group");
-            text.push_str(&format!("; {groups}, each held to that as by {}", output::count(pooling, "page")));
+        if let Some(held) = &priors.held {
+            let groups = count(held.groups as u64, "group");
+            text.push_str(&format!("; {groups}, each held to that as by {}", output::count(held.by, "page")));
+            if held.hosts > held.groups {
+                text.push_str(&format!("; {}, each held to its group", count(held.hosts as u64, "host")));
+            }
         }
         text
+    }
+}
+
+/// Observations that tell what all pages have in common: more would hardly move it.
+const SOME: usize = 1 << 19;
+
+impl Learner<GammaModel> {
+    /// What the visits of some pages saw, evenly drawn by name.
+    fn some(&mut self) -> Result<Vec<Vec<Observation>>> {
+        let pages = self.by_name();
+        let seen = self.record(&pages)?;
+        let all: usize = seen.iter().map(|page| page.visits.len()).sum();
+        Ok(seen.into_iter().step_by(all.div_ceil(SOME).max(1)).map(|page| page.visits).collect())
+    }
+
+    /// The same pages under a model that needs the priors: the table is read again.
+    fn again<M: Model>(self, model: impl FnOnce(Priors, Told) -> M) -> Result<Learner<M>> {
+        let Learner { mut table, model: GammaModel { priors, told, .. }, shards } = self;
+        let mut shards: Vec<_> = shards.into_iter().map(|mut shard| shard.lend(|_| <_>::default())).collect();
+        let model = model(priors, told);
+        table.scan("reading again", &model, &mut shards)?;
+        Ok(Learner { table, model, shards })
     }
 }
 

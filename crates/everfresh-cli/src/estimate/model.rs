@@ -1,14 +1,16 @@
 //! What is remembered of a page, and how: one model per estimator.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use everfresh::estimate::{
     Drifting, Estimate, Estimator, Habits, Observation, PageState, Posterior, Prior, Seen, Sightings,
 };
 use everfresh::{Period, Result, Unit};
 
+use super::hours::Hours;
 use super::priors::Priors;
-use super::store::Page;
+use super::store::{Page, whole};
 use super::visits::Told;
 
 /// An estimator for many pages: what they share is here, the rest in the state of each.
@@ -31,6 +33,18 @@ pub(super) trait Model: Sync {
     fn priors(&self) -> Option<&Priors> {
         None
     }
+
+    /// What was learnt of all pages together, beside the priors: in words, and as the curve of each of them.
+    fn common(&self) -> Option<&Common> {
+        None
+    }
+}
+
+/// What all pages of a model have in common.
+pub(super) struct Common {
+    pub words: String,
+    /// Of a Weibull law, where times between changes have one.
+    pub shape: Option<f64>,
 }
 
 fn foreseen(mut estimator: impl Estimator, before: &[Observation], elapsed: Period) -> f64 {
@@ -53,21 +67,34 @@ pub(super) struct Watched {
 pub(super) struct GammaModel {
     pub priors: Priors,
     pub told: Told,
+    pub hours: Option<Arc<Hours>>,
 }
 
 impl GammaModel {
     /// What the visits of a page saw.
-    pub(super) fn sightings(&self, page: &Page<Watched>) -> Result<Sightings> {
+    pub(super) fn sightings(&self, group: u32, page: &Page<Watched>) -> Result<Sightings> {
         let seconds = |seconds: u32| Period::of(f64::from(seconds), Unit::Second);
         let quiet = page.state.quiet;
         let (bare, within) = match self.told {
-            Told::Digest | Told::Changed => (page.changes, (page.last - page.first).saturating_sub(quiet)),
+            Told::Digest | Told::Changed => {
+                // What is rounded at every visit must not leave changes without any time.
+                let within = self.watched_for(group, page)?.saturating_sub(quiet);
+                (page.changes, within.max(page.changes))
+            }
             Told::LastModified => page.undated(),
             Told::EveryChange => (0, 0),
         };
         let counted = Sightings::watched(page.changes.saturating_sub(bare), seconds(quiet)?)?;
         let bare = Sightings::bare(bare, seconds(within)?, f64::from(page.state.logs), Period::ZERO)?;
         Ok(counted.plus(bare))
+    }
+
+    /// Seconds from the first visit to the last, of the clock of the group.
+    fn watched_for(&self, group: u32, page: &Page<Watched>) -> Result<u32> {
+        let seconds = page.last - page.first;
+        let Some(clock) = self.hours.as_ref().and_then(|hours| hours.clock(group)) else { return Ok(seconds) };
+        let elapsed = Period::of(f64::from(seconds), Unit::Second)?;
+        Ok(whole(clock.operational(f64::from(page.first), elapsed)))
     }
 }
 
@@ -76,9 +103,6 @@ impl Model for GammaModel {
 
     #[inline]
     fn observe(&self, _: u32, state: &mut Watched, observation: &Observation) {
-        // Times are whole seconds that fit.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let whole = |period: Period| period.seconds() as u32;
         match observation.seen() {
             Seen::LastChange(since) => state.quiet = state.quiet.saturating_add(whole(since)),
             #[allow(clippy::cast_possible_truncation)]
@@ -90,7 +114,7 @@ impl Model for GammaModel {
     }
 
     fn estimate(&self, group: u32, page: &Page<Watched>) -> Result<Estimate> {
-        let seen = self.sightings(page)?;
+        let seen = self.sightings(group, page)?;
         let mut estimate = seen.estimate_open(self.priors.of_page(group, &seen));
         if seen == Sightings::NONE && self.priors.are_open() {
             estimate.interval.high = None;
@@ -99,7 +123,7 @@ impl Model for GammaModel {
     }
 
     fn posterior(&self, group: u32, page: &Page<Watched>) -> Result<Option<Posterior>> {
-        let seen = self.sightings(page)?;
+        let seen = self.sightings(group, page)?;
         Ok(Some(seen.posterior(self.priors.of_page(group, &seen))))
     }
 
@@ -143,12 +167,7 @@ impl Model for DriftingModel {
     }
 
     fn estimate(&self, group: u32, page: &Page<PageState>) -> Result<Estimate> {
-        let mut estimate = page.state.posterior(self.prior(group), &self.habits).estimate();
-        if self.told.is_bare() && page.visits > 1 && page.changes == page.visits - 1 {
-            // Every visit found a change: none of them sets an upper end.
-            estimate.interval.high = None;
-        }
-        Ok(estimate)
+        Ok(opened(page.state.posterior(self.prior(group), &self.habits).estimate(), self.told, page))
     }
 
     fn posterior(&self, group: u32, page: &Page<PageState>) -> Result<Option<Posterior>> {
@@ -162,6 +181,54 @@ impl Model for DriftingModel {
     fn priors(&self) -> Option<&Priors> {
         Some(&self.priors)
     }
+}
+
+/// Models in which more is shared than the priors: each page has one that is made for its prior.
+pub(super) struct Fitted<E, F> {
+    pub priors: Priors,
+    pub told: Told,
+    pub common: Common,
+    pub make: F,
+    /// The gamma posterior of a page, where there is such.
+    pub posterior: fn(&E) -> Option<Posterior>,
+}
+
+impl<E: Estimator + Clone + Send + Sync, F: Fn(Prior) -> E + Sync> Model for Fitted<E, F> {
+    type State = Option<E>;
+
+    fn observe(&self, group: u32, state: &mut Option<E>, observation: &Observation) {
+        state.get_or_insert_with(|| (self.make)(self.priors.of(group))).observe(observation);
+    }
+
+    fn estimate(&self, group: u32, page: &Page<Option<E>>) -> Result<Estimate> {
+        let fresh = || (self.make)(self.priors.of(group)).estimate();
+        Ok(opened(page.state.as_ref().map_or_else(fresh, E::estimate), self.told, page))
+    }
+
+    fn posterior(&self, group: u32, page: &Page<Option<E>>) -> Result<Option<Posterior>> {
+        let fresh = || (self.posterior)(&(self.make)(self.priors.of(group)));
+        Ok(page.state.as_ref().map_or_else(fresh, self.posterior))
+    }
+
+    fn foresee(&self, group: u32, before: &[Observation], elapsed: Period) -> f64 {
+        foreseen((self.make)(self.priors.of(group)), before, elapsed)
+    }
+
+    fn priors(&self) -> Option<&Priors> {
+        Some(&self.priors)
+    }
+
+    fn common(&self) -> Option<&Common> {
+        Some(&self.common)
+    }
+}
+
+/// The estimate without an upper end where every visit found a change: none of them sets one.
+fn opened<S>(mut estimate: Estimate, told: Told, page: &Page<S>) -> Estimate {
+    if told.is_bare() && page.visits > 1 && page.changes == page.visits - 1 {
+        estimate.interval.high = None;
+    }
+    estimate
 }
 
 /// An estimator that knows nothing but its page.

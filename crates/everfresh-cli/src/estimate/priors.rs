@@ -9,14 +9,14 @@ use rayon::prelude::*;
 
 use super::Learner;
 use super::model::GammaModel;
-use super::store;
+use super::visits;
 
-/// What is believed of a page before it was visited, by the number of its group.
+/// What is believed of a page before it was visited, by the number of its group, or of its host in its group.
 pub(super) struct Priors {
     pub all: Prior,
     pub by_group: Vec<Prior>,
-    /// By how many pages a group is held back; none without groups.
-    pub pooling: Option<f64>,
+    /// What holds groups back; none without groups.
+    pub held: Option<Held>,
     /// Did every visit of every page find a change? Then how far rates reach is not known at all, and pages have to do with what they
     /// saw themselves.
     pub are_blind: bool,
@@ -37,7 +37,7 @@ impl Priors {
         Ok(Priors {
             all: Prior::new(0.5, Rate::per(1.0, Unit::Month)?)?,
             by_group: Vec::new(),
-            pooling: None,
+            held: None,
             are_blind: false,
             unbounded: (0, 0),
         })
@@ -60,18 +60,61 @@ impl Priors {
         alone.unwrap_or_else(|| seen.believed(learnt))
     }
 
-    /// Learns the priors of groups; `ranks` are the places of groups by name, so that their order does not depend on the rows.
-    fn learn_groups(&mut self, pages: &[(u32, Sightings)], ranks: &[u32]) {
+    /// Learns the priors of groups and, where there are such, of the hosts of each.
+    fn learn_groups(&mut self, pages: &[(u32, Sightings)], places: &Places) {
         for _ in 0..GROUP_ROUNDS {
-            let told: Vec<Evidence> = pages.par_iter().map(|(group, seen)| seen.weighed(&self.of(*group))).collect();
-            let mut hierarchy = Hierarchy::new(self.all);
-            for ((group, _), told) in pages.iter().zip(told) {
-                hierarchy.add(ranks[*group as usize] as usize, told);
+            let told: Vec<Evidence> = pages.par_iter().map(|(number, seen)| seen.weighed(&self.of(*number))).collect();
+            let mut groups = Hierarchy::new(self.all);
+            for ((number, _), told) in pages.iter().zip(&told) {
+                groups.add(places.of[*number as usize].0, *told);
             }
-            hierarchy.learn_under(self.all);
-            self.by_group = ranks.iter().map(|rank| hierarchy.prior(*rank as usize)).collect();
-            self.pooling = Some(hierarchy.pooling());
+            groups.learn_under(self.all);
+            let mut hosts: Vec<Hierarchy> =
+                (0..places.hosts.len()).map(|group| Hierarchy::new(groups.prior(group))).collect();
+            for ((number, _), told) in pages.iter().zip(told) {
+                let (group, host) = places.of[*number as usize];
+                hosts[group].add(host, told);
+            }
+            // One host is its group: its pages must not count twice.
+            let several = hosts.par_iter_mut().enumerate().filter(|(group, _)| places.hosts[*group] > 1);
+            several.for_each(|(group, hosts)| hosts.learn_under(groups.prior(group)));
+            self.by_group = places.of.iter().map(|(group, host)| hosts[*group].prior(*host)).collect();
+            self.held = Some(Held { groups: places.hosts.len(), hosts: places.of.len(), by: groups.pooling() });
         }
+    }
+}
+
+/// How many groups and hosts there are, and by how many pages a group is held back.
+pub(super) struct Held {
+    pub groups: usize,
+    /// As many as groups where there are no hosts.
+    pub hosts: usize,
+    pub by: f64,
+}
+
+/// Where groups and hosts stand by name, so that their order does not depend on the rows.
+struct Places {
+    /// By number: the place of the group, and that of the host in it.
+    of: Vec<(usize, usize)>,
+    /// The hosts of each group; one where there are none.
+    hosts: Vec<usize>,
+}
+
+impl Places {
+    fn new(names: &[String]) -> Places {
+        let mut sorted: Vec<(Vec<&str>, usize)> = names.iter().map(|name| visits::parts(name)).zip(0..).collect();
+        sorted.sort_unstable();
+        let (mut of, mut hosts, mut before) = (vec![(0, 0); names.len()], Vec::new(), None);
+        for (parts, number) in sorted {
+            if before != parts.first().copied() {
+                hosts.push(0);
+                before = parts.first().copied();
+            }
+            let group = hosts.len() - 1;
+            of[number] = (group, hosts[group]);
+            hosts[group] += 1;
+        }
+        Places { of, hosts }
     }
 }
 
@@ -86,7 +129,8 @@ impl Learner<GammaModel> {
             if page.visits > 0 {
                 changes += u64::from(page.changes);
                 seconds += u64::from(page.last - page.first);
-                seen.push((shard.group(number as usize), self.model.sightings(page)?.scaled(factor)));
+                let group = shard.group(number as usize);
+                seen.push((group, self.model.sightings(group, page)?.scaled(factor)));
             }
         }
         seen.retain(|(_, seen)| *seen != Sightings::NONE);
@@ -103,7 +147,7 @@ impl Learner<GammaModel> {
         }
         if names.len() > 1 && !self.model.priors.are_blind {
             let some = some_of_each(&seen, names.len());
-            self.model.priors.learn_groups(&some, &store::ranks(&names));
+            self.model.priors.learn_groups(&some, &Places::new(&names));
         }
         Ok(())
     }

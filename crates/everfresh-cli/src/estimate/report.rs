@@ -1,18 +1,21 @@
 //! The report: how often pages change, by group (CGM03 figure 17), whether their changes are Poisson (figure 14), and whether
 //! changes come as often as foreseen.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
 use everfresh::estimate::poisson::{self, Group};
 use everfresh::estimate::{Estimate, Estimator, Observation};
 use everfresh::{Period, Rate, Unit};
 
+use super::hours::Hours;
 use super::model::Model;
+use super::priors::Priors;
 use super::rows::Place;
 use super::store::Page;
-use super::visits::Told;
+use super::visits::{self, Told};
 use super::{Learner, calibration};
 use crate::chart;
 use crate::output::{self, Grid, number, percent};
@@ -77,8 +80,12 @@ impl Model for Recorder {
 /// The name of a group, and its shares.
 type Series = (String, Vec<f64>);
 
-/// The group of a page and what its visits saw.
-pub(crate) type Seen = (u32, Vec<Observation>);
+/// The group of a page, its first visit, in seconds since 1970, and what those after it saw.
+pub(super) struct Seen {
+    pub group: u32,
+    pub first: u32,
+    pub visits: Vec<Observation>,
+}
 
 impl<M: Model> Learner<M> {
     /// Reads the visits of some pages once more, evenly drawn by name.
@@ -97,8 +104,8 @@ impl<M: Model> Learner<M> {
         let mut seen = Vec::new();
         for (shard, page) in pages {
             let shard = &mut shards[usize::from(*shard)];
-            let group = shard.group(*page as usize);
-            seen.extend(shard.pages[*page as usize].state.take().map(|seen| (group, seen)));
+            let (group, page) = (shard.group(*page as usize), &mut shard.pages[*page as usize]);
+            seen.extend(page.state.take().map(|visits| Seen { group, first: page.first, visits }));
         }
         self.shards.iter_mut().zip(shards).for_each(|(shard, lent)| shard.take_back(lent));
         result.map(|_| seen)
@@ -117,8 +124,14 @@ impl<M: Model> Learner<M> {
             sections.push((String::new(), why.to_owned()));
             return chart::write_page(path, "How pages change", &sections);
         }
+        let unknown = Priors::new()?.all;
         let calibration = calibration::of(&self.model, seen);
         sections.push((calibration.picture()?, calibration.words()));
+        let learnt = match &self.table.hours {
+            Some(hours) => Arc::clone(hours),
+            None => Arc::new(Hours::of(seen, |group| self.model.priors().map_or(unknown, |priors| priors.of(group)))?),
+        };
+        sections.push(learnt.section(&self.table.groups.names(), self.table.hours.is_some())?);
         sections.push((String::new(), verdict(groups)));
         for group in groups {
             let words: Vec<String> = group.bars.iter().map(|bar| bar.up_to.to_string()).collect();
@@ -133,18 +146,18 @@ impl<M: Model> Learner<M> {
     /// CGM03 figure 17: as a table, and the shares of all pages and of the largest groups.
     fn histogram(&self) -> Result<(String, Vec<Series>)> {
         let names = self.table.groups.names();
-        let (mut all, mut by_group) = (Classes::default(), vec![Classes::default(); names.len()]);
+        let (mut all, mut by_group) = (Classes::default(), BTreeMap::<&str, Classes>::new());
         for shard in &self.shards {
             for (number, page) in shard.pages.iter().enumerate() {
                 let group = shard.group(number);
                 let rate = self.model.estimate(group, page)?.rate;
                 all.add(rate);
-                if let Some(group) = by_group.get_mut(group as usize) {
-                    group.add(rate);
+                if let Some(name) = names.get(group as usize) {
+                    by_group.entry(visits::parts(name)[0]).or_default().add(rate);
                 }
             }
         }
-        let mut groups: Vec<(&str, &Classes)> = names.iter().map(String::as_str).zip(&by_group).collect();
+        let mut groups: Vec<(&str, &Classes)> = by_group.iter().map(|(name, classes)| (*name, classes)).collect();
         groups.sort_by_key(|(name, classes)| (std::cmp::Reverse(classes.pages()), *name));
         groups.truncate(SHOWN);
         groups.insert(0, ("all pages", &all));
@@ -162,7 +175,7 @@ impl<M: Model> Learner<M> {
 }
 
 /// A name that leaves room for the other columns.
-fn shortened(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     const LETTERS: usize = 30;
     match name.char_indices().nth(LETTERS) {
         Some((end, _)) => format!("{}…", &name[..end]),

@@ -123,7 +123,7 @@ impl<M: Model> Learner<M> {
         if args.curves {
             fields.extend([word("curve"), number("shape", true)]);
         }
-        fields.extend(visits::group_column(&self.table.input, &args.visits).map(|name| text(&name)));
+        fields.extend(visits::group_columns(&self.table.input, &args.visits).iter().map(|name| text(name)));
         Arc::new(Schema::new(fields))
     }
 
@@ -144,13 +144,9 @@ impl<M: Model> Learner<M> {
             let estimate = self.model.estimate(group, page)?;
             let is_watched = page.visits > u32::from(self.table.reader.told != Told::EveryChange);
             let is_known = self.model.priors().is_some() || is_watched;
-            let mut factor = 1.0;
             if let Some(laws) = laws {
-                let curve = laws.curve(estimate.rate, self.model.posterior(group, page)?)?;
-                factor = curve.factor;
-                curves.push(curve);
+                curves.push(laws.curve(estimate.rate, self.model.posterior(group, page)?));
             }
-            let per_day = |rate| per_day(rate) * factor;
             rates.push(is_known.then(|| per_day(estimate.rate)));
             low.push(per_day(estimate.interval.low));
             high.push(estimate.interval.high.map_or(f64::INFINITY, per_day));
@@ -181,9 +177,10 @@ impl<M: Model> Learner<M> {
             columns.push(words(&Curve::NAMES, curves.iter().map(|curve| curve.name).collect())?);
             columns.push(Arc::new(curves.iter().map(|curve| curve.shape).collect::<Float64Array>()));
         }
-        if schema.fields().len() > columns.len() {
-            let group = |at| groups.get(place(at).0.group(place(at).1) as usize).map_or("", String::as_str);
-            columns.push(Arc::new(StringArray::from_iter_values(pages.iter().map(group))));
+        for part in 0..schema.fields().len() - columns.len() {
+            let name = |at| groups.get(place(at).0.group(place(at).1) as usize).map_or("", String::as_str);
+            let part = |at| visits::parts(name(at)).get(part).copied().unwrap_or_default();
+            columns.push(Arc::new(StringArray::from_iter_values(pages.iter().map(part))));
         }
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use anyhow::Result;
-use everfresh::estimate::{Observation, Seen};
+use everfresh::estimate::{Clock, Observation, Seen};
 use everfresh::{Period, Unit};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use super::grouping::Sorter;
+use super::hours::Hours;
 use super::model::Model;
 use super::visits::{Fault, Key, Skipped, Told, Visits};
 
@@ -98,17 +99,6 @@ impl Groups {
         }
         names
     }
-}
-
-/// The place of each name among all, in the order of the alphabet.
-pub(super) fn ranks(names: &[String]) -> Vec<u32> {
-    let mut sorted: Vec<usize> = (0..names.len()).collect();
-    sorted.sort_unstable_by_key(|number| &names[*number]);
-    let mut ranks = vec![0; names.len()];
-    for (rank, number) in (0..).zip(sorted) {
-        ranks[number] = rank;
-    }
-    ranks
 }
 
 impl<S: Clone + Default> Shard<S> {
@@ -310,7 +300,8 @@ impl<S: Clone + Default> Shard<S> {
     ) -> Result<Result<(), Fault>> {
         let group = self.group(number as usize);
         let observe = |state: &mut S, observation: &Observation| with.model.observe(group, state, observation);
-        self.pages[number as usize].visit(time, seen, with.told, observe)
+        let clock = with.hours.and_then(|hours| hours.clock(group));
+        self.pages[number as usize].visit((time, seen), with.told, clock, observe)
     }
 }
 
@@ -319,6 +310,7 @@ pub(super) struct With<'a, M> {
     pub told: Told,
     pub model: &'a M,
     pub groups: &'a Groups,
+    pub hours: Option<&'a Hours>,
 }
 
 /// Visits in the same second as another of their page: how many, and the first page by name, with its time.
@@ -364,9 +356,9 @@ impl<S> Page<S> {
     #[inline]
     fn visit(
         &mut self,
-        time: u32,
-        seen: u64,
+        (time, seen): (u32, u64),
         told: Told,
+        clock: Option<&Clock>,
         observe: impl FnOnce(&mut S, &Observation),
     ) -> Result<Result<(), Fault>> {
         if self.visits == 0 {
@@ -389,8 +381,9 @@ impl<S> Page<S> {
                 Told::LastModified => between(false)?,
                 Told::EveryChange => Observation::changes(seconds(f64::from(time - self.last))?, 1)?,
             };
+            let observation = clock.map_or(observation, |clock| clock.observed(f64::from(self.last), &observation));
             if told == Told::LastModified && observation.seen() == Seen::Changed {
-                self.add_undated(time - self.last);
+                self.add_undated(whole(observation.elapsed()));
             }
             self.changes = self.changes.saturating_add(u32::from(observation.has_changed()));
             observe(&mut self.state, &observation);
@@ -402,6 +395,12 @@ impl<S> Page<S> {
         self.visits = self.visits.saturating_add(1);
         Ok(Ok(()))
     }
+}
+
+/// Whole seconds, at least one: no visit is in the same second as the one before.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times fit")]
+pub(super) fn whole(period: Period) -> u32 {
+    (period.seconds() + 0.5).max(1.0) as u32
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Visits as a batch of a table has them, ready to be taken in.
 
 use anyhow::{Context as _, Result, bail};
-use arrow_array::StringViewArray;
+use arrow_array::{Array as _, StringViewArray};
 use foldhash::quality::{FixedState, RandomState};
 use std::hash::BuildHasher;
 
@@ -100,11 +100,7 @@ pub(super) fn columns(args: &VisitArgs, rows: RowsArg) -> Columns {
         let (name, required) = name(asked, default);
         Wanted { name, required, quantity, beside: None }
     };
-    let groups = match &args.group_column {
-        Some(name) => [(name.clone(), true), (String::new(), false)],
-        None => [("group".to_owned(), false), ("host".to_owned(), false)],
-    };
-    let [group, host] = groups;
+    let [group, host] = group_names(args);
     Columns {
         key: Some(args.page_column.clone()),
         host: None,
@@ -113,7 +109,11 @@ pub(super) fn columns(args: &VisitArgs, rows: RowsArg) -> Columns {
             number(&told.changed_column, "changed", Quantity::Flag),
             number(&told.last_modified_column, "last_modified", Quantity::Time { may_be_absent: true }),
         ],
-        texts: vec![name(&told.digest_column, "digest"), group, host],
+        texts: vec![
+            name(&told.digest_column, "digest"),
+            (group, args.group_column.is_some()),
+            (host, args.host_column.is_some()),
+        ],
         unit: everfresh::Unit::Second,
     }
 }
@@ -150,11 +150,35 @@ pub(super) fn told(input: &Input, rows: RowsArg) -> Result<Told> {
     }
 }
 
-/// The name of the column of groups, if there is one.
-pub(super) fn group_column(input: &Input, args: &VisitArgs) -> Option<String> {
-    let place = GROUPS.into_iter().find(|text| input.has_text(*text))?;
-    let default = if place == GROUPS[0] { "group" } else { "host" };
-    Some(args.group_column.clone().unwrap_or_else(|| default.to_owned()))
+/// What the columns of groups and of hosts are called; a column that was named as that of groups is not looked for as that of hosts.
+fn group_names(args: &VisitArgs) -> [String; 2] {
+    let group = args.group_column.clone().unwrap_or_else(|| "group".to_owned());
+    let host = args.host_column.clone().unwrap_or_else(|| "host".to_owned());
+    let is_one = group == host;
+    match args.group_column {
+        None if is_one => [String::new(), host],
+        _ if is_one => [group, String::new()],
+        _ => [group, host],
+    }
+}
+
+/// The names of the columns of groups and of hosts, as far as there are any.
+pub(super) fn group_columns(input: &Input, args: &VisitArgs) -> Vec<String> {
+    GROUPS.into_iter().zip(group_names(args)).filter(|(text, _)| input.has_text(*text)).map(|(_, name)| name).collect()
+}
+
+/// Stands between a group and a host of it.
+const BETWEEN: char = '\u{1f}';
+
+/// The group and, where there are both, the host, as one name.
+fn pairs(groups: &StringViewArray, hosts: &StringViewArray) -> StringViewArray {
+    let pair = |row: usize| format!("{}{BETWEEN}{}", groups.value(row), hosts.value(row));
+    StringViewArray::from_iter_values((0..groups.len()).map(pair))
+}
+
+/// The group, or the host of a group and the group, from one name.
+pub(super) fn parts(name: &str) -> Vec<&str> {
+    name.splitn(2, BETWEEN).collect()
 }
 
 /// How visits are read.
@@ -202,8 +226,10 @@ impl Reader {
     pub(super) fn visits(&self, mut batch: Batch) -> Result<Visits> {
         let names = table::as_texts(&batch.key.take().context("no names were read")?);
         let times = batch.numbers[TIME].take().unwrap_or_default();
-        let groups =
-            GROUPS.into_iter().find_map(|text| batch.texts[text].take()).map(|groups| table::as_texts(&groups));
+        let groups = match GROUPS.map(|text| batch.texts[text].take().map(|names| table::as_texts(&names))) {
+            [Some(groups), Some(hosts)] => Some(pairs(&groups, &hosts)),
+            [groups, hosts] => groups.or(hosts),
+        };
         let mut visits = Visits {
             shards: (0..SHARDS).map(|_| Vec::with_capacity(times.len() / SHARDS * 5 / 4)).collect(),
             named: vec![Vec::new(); SHARDS],

@@ -207,10 +207,15 @@ fn shapes(batch: &Batch) -> Result<Option<Vec<Shape>>> {
         let shape = match *curve {
             0.0 => return Ok(Shape::Exponential),
             1.0 => Shape::Lomax(number),
-            _ => Shape::Weibull(number),
+            2.0 => Shape::Weibull(number),
+            _ => Shape::Bursts(number),
         };
         if number.is_nan() {
-            let name = if *curve == 1.0 { "lomax" } else { "weibull" };
+            let name = match shape {
+                Shape::Lomax(_) => "lomax",
+                Shape::Weibull(_) => "weibull",
+                _ => "bursts",
+            };
             return Err(batch.wrong(row, CURVE, &format!("a {name} curve needs a shape, got nothing")));
         }
         shape.checked().map_err(|error| batch.wrong(row, SHAPE, &error.to_string()))

@@ -49,7 +49,7 @@ pub(crate) enum Quantity {
 const LAST_TIME: f64 = 1e11;
 
 /// The curves that pages may have.
-pub(crate) const CURVES: [&str; 3] = ["exponential", "lomax", "weibull"];
+pub(crate) const CURVES: [&str; 4] = ["exponential", "lomax", "weibull", "bursts"];
 
 /// The bounds of the library's numbers, to be checked without a branch; its own messages follow where the check fails.
 const SMALLEST: f64 = 1e-20;
@@ -101,7 +101,7 @@ impl Quantity {
             Quantity::Curve if text.is_empty() => Ok(0.0),
             Quantity::Curve => match CURVES.iter().position(|curve| text.eq_ignore_ascii_case(curve)) {
                 Some(place) => Ok(place as f64),
-                None => Err(format!("expected exponential, lomax or weibull, got `{text}`")),
+                None => Err(format!("expected exponential, lomax, weibull or bursts, got `{text}`")),
             },
             Quantity::Weight | Quantity::Cost | Quantity::Count | Quantity::Shape => {
                 let value = text.parse().map_err(|_| format!("expected a number, got `{text}`"))?;
@@ -163,7 +163,7 @@ impl Quantity {
             Quantity::Flag if value == 0.0 || value == 1.0 => Ok(value),
             Quantity::Flag => out("flag", "0 or 1"),
             Quantity::Shape => out("shape", "positive and finite"),
-            Quantity::Curve => out("curve", "exponential, lomax or weibull"),
+            Quantity::Curve => out("curve", "exponential, lomax, weibull or bursts"),
         };
         checked.map_err(|error| error.to_string())
     }

@@ -14,7 +14,8 @@
 //! | [`Harmonic`] | `Ein(r)` | Kolobov et al. 2019 |
 //! | [`Lomax`] | `1 - (1+t/β)^-α` | CGM99's gamma-distributed rates; a rate known only as a posterior |
 //! | [`Linear`] | `min(r, 1)` | RN15 linear decay |
-//! | [`Weibull`] | `1 - e^-(r^k)` | bursty (k < 1) or ageing (k > 1) sources |
+//! | [`Weibull`] | `1 - e^-(r^k)` | sources that burst (k < 1) or age (k > 1), seen from their last change on |
+//! | [`Bursts`] | `P(1/k, (gr)^k)`, g = Γ(1+1/k) | the same bursts, seen from any moment on, as visits do |
 //! | [`Churn`] | `d (1 - e^-r)` | OP08 section 3.3, content that is overwritten |
 //! | [`Scroll`] | expectation over the items replaced | OP08 section 3.3, content that scrolls away |
 //! | [`Mixture`] | `sum of w_i D_i` | pages made of several regions |
@@ -24,6 +25,7 @@
 //! Every curve passes the public suite in [`checks`]; a new one gets its tests by adding one line.
 
 mod age;
+mod bursts;
 pub mod checks;
 mod exponential;
 mod harmonic;
@@ -38,6 +40,7 @@ mod shape;
 mod weibull;
 
 pub use age::Age;
+pub use bursts::Bursts;
 pub use exponential::Exponential;
 pub use harmonic::Harmonic;
 pub use linear::Linear;

@@ -1,4 +1,4 @@
-use super::{DivergenceCurve, Exponential, Lomax, Weibull};
+use super::{Bursts, DivergenceCurve, Exponential, Lomax, Weibull};
 use crate::error::Result;
 use crate::order::Order;
 use crate::units::{Period, Rate};
@@ -24,6 +24,8 @@ pub enum Shape {
     Lomax(f64),
     /// [`Weibull`] with this k: `1 - e^-(r^k)`. From 0.02 to 50.
     Weibull(f64),
+    /// [`Bursts`] with this k. From 0.1 to 1.
+    Bursts(f64),
 }
 
 impl Shape {
@@ -33,6 +35,7 @@ impl Shape {
             Shape::Exponential => {}
             Shape::Lomax(alpha) => Lomax::check(alpha)?,
             Shape::Weibull(shape) => Weibull::check(shape)?,
+            Shape::Bursts(shape) => Bursts::check(shape)?,
         }
         Ok(self)
     }
@@ -43,6 +46,7 @@ impl Shape {
             Shape::Exponential => (0, 0),
             Shape::Lomax(alpha) => (1, alpha.to_bits()),
             Shape::Weibull(shape) => (2, shape.to_bits()),
+            Shape::Bursts(shape) => (3, shape.to_bits()),
         }
     }
 
@@ -82,6 +86,10 @@ impl Shape {
                 let curve = Weibull::unit(shape);
                 (curve.mean_freshness(period), curve.age_in_periods(period))
             }
+            Shape::Bursts(shape) => {
+                let curve = Bursts::unit(shape);
+                (curve.mean_freshness(period), curve.age_in_periods(period))
+            }
         }
     }
 
@@ -91,6 +99,7 @@ impl Shape {
             Shape::Exponential => ask(&Exponential::new(Rate::UNIT)),
             Shape::Lomax(alpha) => ask(&Lomax::unit(alpha)),
             Shape::Weibull(shape) => ask(&Weibull::unit(shape)),
+            Shape::Bursts(shape) => ask(&Bursts::unit(shape)),
         }
     }
 }
@@ -99,7 +108,7 @@ impl Shape {
 mod tests {
     use super::*;
 
-    const SHAPES: [Shape; 16] = [
+    const SHAPES: [Shape; 19] = [
         Shape::Exponential,
         Shape::Lomax(1e-3),
         Shape::Lomax(0.3),
@@ -116,6 +125,9 @@ mod tests {
         Shape::Weibull(1.0),
         Shape::Weibull(3.0),
         Shape::Weibull(50.0),
+        Shape::Bursts(0.1),
+        Shape::Bursts(0.6),
+        Shape::Bursts(1.0),
     ];
 
     /// The inverse of the utility that the suite of curves has checked, over all magnitudes and up to the ceiling.

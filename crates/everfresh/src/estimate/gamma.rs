@@ -169,6 +169,11 @@ impl Posterior {
         Period::raw(self.prior.beta + self.evidence.exposure().seconds())
     }
 
+    /// (α + k)/(β + e), the mean rate.
+    pub fn mean(&self) -> Rate {
+        Rate::estimated(self.alpha() / self.beta().seconds())
+    }
+
     /// What the visits told, beside the prior.
     pub const fn evidence(&self) -> Evidence {
         self.evidence
@@ -188,7 +193,7 @@ impl Posterior {
     pub fn estimate(&self) -> Estimate {
         let tail = (1.0 - LEVEL) / 2.0;
         Estimate {
-            rate: Rate::estimated(self.alpha() / self.beta().seconds()),
+            rate: self.mean(),
             interval: Interval::per_second(self.quantile(tail), self.quantile(1.0 - tail)),
             knowledge: Knowledge::new(self.evidence.changes(), self.evidence.exposure().seconds()),
         }

@@ -41,11 +41,11 @@ pub use hierarchy::{Hierarchy, Population};
 pub use last_change::LastChange;
 pub use likelihood::MaximumLikelihood;
 pub use naive::Naive;
-pub use profile::Profile;
+pub use profile::{Clock, Profile};
 pub use ratio::Ratio;
 pub use renewal::{Renewal, best_shape};
 pub use sightings::Sightings;
-pub use two_rate::{TwoRate, TwoRates};
+pub use two_rate::{TwoRate, TwoRates, best_rhythm};
 
 use crate::error::{Error, Result, magnitude};
 use crate::units::{Period, Rate};

@@ -261,7 +261,7 @@ struct Spell {
     high: f64,
 }
 
-/// The law that fits the times between changes best, as the curve that plans use.
+/// The law that fits the times from one change to the next best, as the curve of a copy that was made at a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
     /// Poisson pages of one rate.

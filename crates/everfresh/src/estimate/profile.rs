@@ -8,7 +8,7 @@
 //! from those before it, and then learnt from.
 
 use super::{Observation, Seen};
-use crate::error::{Result, within};
+use crate::error::{LARGEST, Result, SMALLEST, within};
 use crate::units::{Period, Rate, Unit};
 use std::ops::Bound;
 
@@ -77,6 +77,11 @@ impl Factors {
     }
 }
 
+/// The weekday, of which Monday is 0, of an hour of a week that starts as 1970 did, on a Thursday.
+const fn weekday(hour: usize) -> usize {
+    (hour / HOURS + 3) % WEEKDAYS
+}
+
 /// A stretch of time within one hour of the clock.
 struct Stretch {
     hour: usize,
@@ -96,8 +101,7 @@ fn stretches(start_s: f64, seconds: f64) -> impl Iterator<Item = Stretch> {
         let next = ((index + 1.0) * HOUR).min(end).max(at + 1e-3);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 167")]
         let of_week = index.rem_euclid(168.0) as usize;
-        // The year 1970 began on a Thursday; Monday is 0.
-        let stretch = Stretch { hour: of_week % HOURS, weekday: (of_week / HOURS + 3) % WEEKDAYS, seconds: next - at };
+        let stretch = Stretch { hour: of_week % HOURS, weekday: weekday(of_week), seconds: next - at };
         at = next;
         Some(stretch)
     })
@@ -178,15 +182,84 @@ impl Profile {
         self.gain > BETTER
     }
 
+    /// The clock by which the pages are Poisson with a constant rate: none unless the profile [is better](Self::is_better).
+    pub fn clock(&self) -> Option<Clock> {
+        if !self.is_better() {
+            return None;
+        }
+        let factors = self.factors();
+        let mut until = [0.0; HOURS * WEEKDAYS + 1];
+        for hour in 0..HOURS * WEEKDAYS {
+            let factor = factors.hours[hour % HOURS] * factors.weekdays[weekday(hour)];
+            until[hour + 1] = until[hour] + factor * HOUR;
+        }
+        Some(Clock { until })
+    }
+
     /// The operational time of a time from `start_s` on: the plain time unless the profile [is better](Self::is_better).
     pub fn operational(&self, start_s: f64, elapsed: Period) -> Period {
+        self.clock().map_or(elapsed, |clock| clock.operational(start_s, elapsed))
+    }
+}
+
+/// Operational time: runs fast at the hours at which a group's pages change, and slowly at others; a week is a week.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clock {
+    /// The operational seconds from the start of a week to the start of each of its hours, and to its end. A week of the clock
+    /// starts as 1970 did, on a Thursday.
+    until: [f64; HOURS * WEEKDAYS + 1],
+}
+
+impl Clock {
+    /// The operational seconds from the start of a week to a time of it.
+    fn within_week(&self, seconds: f64) -> f64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 167")]
+        let hour = ((seconds / HOUR) as usize).min(HOURS * WEEKDAYS - 1);
+        let share = seconds / HOUR - hour as f64;
+        self.until[hour] + (self.until[hour + 1] - self.until[hour]) * share
+    }
+
+    /// The operational time of a time from `start_s` on.
+    pub fn operational(&self, start_s: f64, elapsed: Period) -> Period {
         let seconds = elapsed.seconds();
-        if !self.is_better() || !seconds.is_finite() || start_s.is_nan() || start_s.abs() > 1e12 {
+        if !seconds.is_finite() || start_s.is_nan() || start_s.abs() > 1e12 {
             return elapsed;
         }
-        // Whole weeks count as such: the factors average to 1.
         let weeks = (seconds / WEEK).floor() * WEEK;
-        Period::raw(weeks + self.factors().operational(start_s, seconds - weeks))
+        let from = start_s.rem_euclid(WEEK);
+        let to = from + (seconds - weeks);
+        let to = if to < WEEK { self.within_week(to) } else { WEEK + self.within_week(to - WEEK) };
+        Period::raw(weeks + (to - self.within_week(from)).max(0.0))
+    }
+
+    /// What a visit saw, in operational time: any estimator can be given that. `start_s` is when the visit before was made.
+    ///
+    /// ```
+    /// use everfresh::estimate::{Observation, Profile};
+    /// use everfresh::{Period, Unit};
+    /// let (mut profile, hour) = (Profile::new(), Period::of(1.0, Unit::Hour)?);
+    /// // Every noon a change, and none at midnight.
+    /// for day in 0..60 {
+    ///     let midnight = f64::from(day) * 86_400.0;
+    ///     profile.observe(midnight, &Observation::unchanged(hour)?, "1/day".parse()?)?;
+    ///     profile.observe(midnight + 12.0 * 3600.0, &Observation::changed(hour)?, "1/day".parse()?)?;
+    /// }
+    /// let clock = profile.clock().unwrap();
+    /// let seen = Observation::unchanged(hour)?;
+    /// assert!(clock.observed(0.0, &seen).elapsed() < hour && clock.observed(12.0 * 3600.0, &seen).elapsed() > hour);
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
+    #[must_use]
+    pub fn observed(&self, start_s: f64, observation: &Observation) -> Observation {
+        let elapsed = self.operational(start_s, observation.elapsed()).seconds().clamp(SMALLEST, LARGEST);
+        let seen = match observation.seen() {
+            Seen::LastChange(since) => {
+                let at = start_s + observation.elapsed().seconds() - since.seconds();
+                Seen::LastChange(Period::raw(self.operational(at, since).seconds().min(elapsed)))
+            }
+            other => other,
+        };
+        Observation { elapsed, seen }
     }
 }
 

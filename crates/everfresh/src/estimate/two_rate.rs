@@ -24,6 +24,21 @@ impl TwoRates {
         Ok(TwoRates { factors: [low, low * contrast], switch: [1.0 / quiet, 1.0 / busy] })
     }
 
+    /// The mean length of busy times.
+    pub fn busy_for(&self) -> Period {
+        Period::raw(1.0 / self.switch[1])
+    }
+
+    /// The mean length of quiet times.
+    pub fn quiet_for(&self) -> Period {
+        Period::raw(1.0 / self.switch[0])
+    }
+
+    /// How many times as many changes per time there are in busy times.
+    pub fn contrast(&self) -> f64 {
+        self.factors[1] / self.factors[0]
+    }
+
     /// The share of time that is busy.
     fn busy_share(&self) -> f64 {
         self.switch[0] / (self.switch[0] + self.switch[1])
@@ -84,14 +99,14 @@ impl TwoRate {
         self.busy
     }
 
-    fn posterior(&self) -> Posterior {
+    /// What is believed of the mean rate.
+    pub fn posterior(&self) -> Posterior {
         let dispersion = self.rates.dispersion(self.prior.alpha() / self.prior.beta().seconds());
         self.evidence.scaled(1.0 / dispersion).posterior(self.prior)
     }
 
     fn mean_rate(&self) -> f64 {
-        let posterior = self.posterior();
-        posterior.alpha() / posterior.beta().seconds()
+        self.posterior().mean().per_second()
     }
 
     /// The state of the filter after an observation, not yet divided by its sum.
@@ -148,4 +163,24 @@ impl Estimator for TwoRate {
         let quiet = self.rates.flow([1.0 - self.busy, self.busy], self.mean_rate(), elapsed.seconds());
         (1.0 - quiet[0] - quiet[1]).clamp(0.0, 1.0)
     }
+}
+
+/// The rhythm under which these pages' visits were foreseen best, each visit by those before it.
+///
+/// Busy times are tried of a tenth of the mean time between changes up to all of it, quiet times of that up to ten times as long, with 5 to
+/// 100 times as many changes in the busy ones; and a contrast of 1, which is a constant rate. None where the prior's mean allows none.
+pub fn best_rhythm(prior: Prior, pages: &[&[Observation]]) -> Option<TwoRates> {
+    let gap = prior.beta().seconds() / prior.alpha();
+    let rhythm = |busy: f64, quiet: f64, contrast: f64| {
+        TwoRates::new(Period::raw(gap * busy), Period::raw(gap * quiet), contrast).ok()
+    };
+    let mut rhythms = Vec::new();
+    for busy in [0.1, 0.3, 1.0] {
+        for quiet in [1.0, 3.0, 10.0] {
+            rhythms.extend([5.0, 30.0, 100.0].into_iter().filter_map(|contrast| rhythm(busy, quiet, contrast)));
+        }
+    }
+    // Last, so that it wins where nothing foresees better.
+    rhythms.extend(rhythm(1.0, 1.0, 1.0));
+    super::best_foreseen(rhythms, pages, |rhythm| Some(TwoRate::new(prior, rhythm)))
 }

@@ -548,7 +548,9 @@ fn estimators_of_bursts_learn_how_pages_burst() {
 /// Pages that change in the morning only, some of them visited twice every morning and some every night, or at any hour.
 #[test]
 fn hours_are_reckoned_with_where_there_are_any() {
-    for (has_hours, said) in [(true, "better than a constant rate in 1 of 1 group"), (false, "in 0 of 1 group")] {
+    for (has_hours, said) in
+        [(true, "better than a constant rate in 1 of 1 group"), (false, "nowhere better than a constant rate")]
+    {
         let (mut seed, mut text) = (5, "page,time,changed\n".to_owned());
         for page in 0..100 {
             // Morning is from 6 to 12 h. Half of the pages are seen at 6, 9 and 12 h, half at 18, 21 and 24 h.
@@ -582,7 +584,7 @@ fn hours_are_reckoned_with_where_there_are_any() {
         let rates: Vec<f64> =
             table.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
         let mean = rates.iter().sum::<f64>() / 100.0;
-        assert!((0.42..0.6).contains(&mean), "{mean}");
+        assert!((0.475..0.53).contains(&mean), "{mean}");
     }
 }
 

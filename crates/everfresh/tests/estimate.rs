@@ -607,12 +607,22 @@ fn rhythms_are_found_where_there_are_any() {
         };
         (0..400).map(visit).collect()
     };
-    for (contrast, found) in [(30.0, 15.0..101.0), (1.0, 0.9..1.1)] {
-        let pages: Vec<_> = (0..30).map(|seed| page(seed, contrast)).collect();
-        let rhythm = best_rhythm(prior, &pages.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
-        assert!(found.contains(&rhythm.contrast()), "{contrast}: {rhythm:?}");
-        assert!(contrast == 1.0 || rhythm.quiet_for() > rhythm.busy_for(), "{rhythm:?}");
-    }
+    let best = |pages: &[Vec<Observation>]| best_rhythm(prior, &pages.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let rhythm = best(&(0..30).map(|seed| page(seed, 30.0)).collect::<Vec<_>>()).unwrap();
+    assert!(rhythm.contrast() > 15.0 && rhythm.quiet_for() > rhythm.busy_for(), "{rhythm:?}");
+    assert_eq!(best(&(0..30).map(|seed| page(seed, 1.0)).collect::<Vec<_>>()), None, "pages of one rate");
+    // Pages whose rates differ are no pages with busy and quiet times.
+    let differing = |seed: u64| -> Vec<Observation> {
+        let mut rng = seeded(seed);
+        let rate = draw(&mut rng, prior).max(1e-9);
+        (0..20)
+            .map(|_| {
+                let elapsed = irregular(&mut rng);
+                poisson_visit(&mut rng, rate, elapsed).unwrap().0
+            })
+            .collect()
+    };
+    assert_eq!(best(&(0..300).map(differing).collect::<Vec<_>>()), None, "pages whose rates differ");
 }
 
 /// Visits come at any time, not right after changes: what they see of bursty pages is the curve of the forward recurrence time, and far from the law

@@ -59,6 +59,10 @@ impl Hours {
 
     pub(super) fn summary(&self) -> String {
         let (used, groups) = self.used();
+        if used == 0 {
+            return "hours and weekdays foresee visits nowhere better than a constant rate, and are not used"
+                .to_owned();
+        }
         let groups = count(groups as f64, "group");
         format!(
             "hours and weekdays foresee visits better than a constant rate in {used} of {groups}, and are used there"

@@ -17,12 +17,12 @@ mod visits;
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
-use everfresh::Unit;
+use anyhow::{Result, bail};
 use everfresh::estimate::{
-    Estimator, Habits, LastChange, MaximumLikelihood, Naive, Observation, Ratio, Renewal, TwoRate, best_rhythm,
-    best_shape, poisson,
+    Estimator, Habits, LastChange, MaximumLikelihood, Naive, Observation, Ratio, Renewal, TwoRate, TwoRates,
+    best_rhythm, best_shape, poisson,
 };
+use everfresh::{Period, Unit};
 use rayon::prelude::*;
 
 use crate::args::{EstimateArgs, EstimatorArg, RowsArg, VisitArgs};
@@ -86,7 +86,7 @@ fn watched(table: Table, factor: f64) -> Result<Learner<GammaModel>> {
 
 /// What fades depends on the prior that it faded under: that is learnt first, and the table is read again.
 fn drifting(table: Table, args: &EstimateArgs) -> Result<()> {
-    let half_life = args.half_life.unwrap_or(everfresh::Period::NEVER);
+    let half_life = args.half_life.unwrap_or(Period::NEVER);
     let habits = Habits::new(half_life, args.dispersion.unwrap_or(1.0))?;
     let learner = watched(table, habits.dispersion().recip())?;
     learner.again(|priors, told| DriftingModel { priors, habits, told })?.finish(args)
@@ -108,18 +108,19 @@ fn renewal(table: Table) -> Result<Learner<impl Model>> {
 fn two_rates(table: Table) -> Result<Learner<impl Model>> {
     let mut learner = watched(table, 1.0)?;
     let seen = learner.some()?;
-    let rhythm = best_rhythm(learner.model.priors.all, &seen.iter().map(Vec::as_slice).collect::<Vec<_>>())
-        .context("the mean rate of pages leaves no room for busy and quiet times")?;
-    let words = if rhythm.contrast() > 1.0 {
-        format!(
+    let prior = learner.model.priors.all;
+    let best = best_rhythm(prior, &seen.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let words = match best {
+        Some(rhythm) => format!(
             "busy times of {} and quiet ones of {} on average, with {} times as many changes in the busy ones, foresee visits best",
             rhythm.busy_for(),
             rhythm.quiet_for(),
             number(rhythm.contrast())
-        )
-    } else {
-        "no busy and quiet times foresee visits better than a constant rate".to_owned()
+        ),
+        None => "no busy and quiet times foresee visits better than a constant rate".to_owned(),
     };
+    let gap = Period::of(prior.mean().per_second().recip(), Unit::Second)?;
+    let rhythm = best.map_or_else(|| TwoRates::new(gap, gap, 1.0), Ok)?;
     let common = Common { words, shape: None };
     let make = move |prior| TwoRate::new(prior, rhythm);
     learner.again(|priors, told| Fitted {

@@ -1,4 +1,4 @@
-use super::{Estimate, Estimator, Evidence, Knowledge, Observation, Posterior, Prior, Seen};
+use super::{Estimate, Estimator, Evidence, Gamma, Knowledge, Observation, Posterior, Prior, Seen, foresight};
 use crate::error::{Result, magnitude, within};
 use crate::units::Period;
 use std::ops::Bound;
@@ -165,22 +165,25 @@ impl Estimator for TwoRate {
     }
 }
 
-/// The rhythm under which these pages' visits were foreseen best, each visit by those before it.
+/// By so much, as a logarithm, a rhythm must have foreseen visits better than a constant rate: 20 to 1, as with a profile.
+const BETTER: f64 = 3.0;
+
+/// The rhythm under which these pages' visits were foreseen best, each visit by those before it; none unless that was clearly better than by
+/// [`Gamma`], a constant rate that is not known.
 ///
 /// Busy times are tried of a tenth of the mean time between changes up to all of it, quiet times of that up to ten times as long, with 5 to
-/// 100 times as many changes in the busy ones; and a contrast of 1, which is a constant rate. None where the prior's mean allows none.
+/// 100 times as many changes in the busy ones.
 pub fn best_rhythm(prior: Prior, pages: &[&[Observation]]) -> Option<TwoRates> {
     let gap = prior.beta().seconds() / prior.alpha();
-    let rhythm = |busy: f64, quiet: f64, contrast: f64| {
-        TwoRates::new(Period::raw(gap * busy), Period::raw(gap * quiet), contrast).ok()
-    };
     let mut rhythms = Vec::new();
     for busy in [0.1, 0.3, 1.0] {
         for quiet in [1.0, 3.0, 10.0] {
-            rhythms.extend([5.0, 30.0, 100.0].into_iter().filter_map(|contrast| rhythm(busy, quiet, contrast)));
+            let rhythm = |contrast| TwoRates::new(Period::raw(gap * busy), Period::raw(gap * quiet), contrast).ok();
+            rhythms.extend([5.0, 30.0, 100.0].into_iter().filter_map(rhythm));
         }
     }
-    // Last, so that it wins where nothing foresees better.
-    rhythms.extend(rhythm(1.0, 1.0, 1.0));
-    super::best_foreseen(rhythms, pages, |rhythm| Some(TwoRate::new(prior, rhythm)))
+    let best = super::best_foreseen(rhythms, pages, |rhythm| Some(TwoRate::new(prior, rhythm)))?;
+    let with: f64 = pages.iter().map(|page| foresight(&mut TwoRate::new(prior, best), *page).log_likelihood).sum();
+    let without: f64 = pages.iter().map(|page| foresight(&mut Gamma::new(prior), *page).log_likelihood).sum();
+    (with > without + BETTER).then_some(best)
 }

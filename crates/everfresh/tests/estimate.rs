@@ -632,7 +632,7 @@ fn visits_see_bursts_from_any_moment() {
     let (shape, rate) = (0.5, Rate::per(0.1, Unit::Day).unwrap());
     let (bursts, gaps) = (Bursts::new(rate, shape).unwrap(), Rate::per(0.2, Unit::Day).unwrap());
     for elapsed in [0.5, 3.0, 20.0] {
-        let pages = (0..400).map(|seed| weibull_visits(&mut seeded(seed), 0.1, shape, elapsed, 200).unwrap());
+        let pages = (0..2000).map(|seed| weibull_visits(&mut seeded(seed), 0.1, shape, elapsed, 200).unwrap());
         let visits: Vec<Observation> = pages.flatten().collect();
         let seen = visits.iter().filter(|visit| visit.has_changed()).count() as f64 / visits.len() as f64;
         let foretold = bursts.divergence(days(elapsed));

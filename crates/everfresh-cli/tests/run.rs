@@ -299,7 +299,7 @@ fn what_is_known_survives_and_is_rebuilt_from_the_log() {
     assert!(run.contains("1 visit: 1 changed") || run.contains("visits: "), "{run}");
     let now = (jiff::Timestamp::now().as_second() + 60).to_string();
     let before = said(dir, &["export", "--now", &now]);
-    assert!(before.contains(",shop,2.5,1.0,"), "{before}");
+    assert!(before.contains(",shop,live,2.5,1.0,"), "{before}");
     std::fs::remove_dir_all(dir.join("everfresh-data/engine")).unwrap();
     assert!(refused(dir, &["status"], 2).contains("`everfresh rebuild` makes it anew"));
     // Nothing begins anew over a visit log.

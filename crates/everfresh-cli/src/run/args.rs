@@ -19,7 +19,8 @@ the copies (copies/*.warc.gz). Lists and configuration are read again when they 
 when the visits under way have come back; whatever was acknowledged survives a power cut.
 EVERFRESH_LOG chooses what is logged: a level (error, warn, info, debug, trace), or levels of parts,
 as in info,everfresh_crawl=debug.
-status, explain, forecast, export, audit, cat, history and diff work while a run goes on.
+status, explain, forecast, export, audit, backup, notice, cat, history and diff work while a run
+goes on.
 `everfresh reference` describes every key of everfresh.toml.";
 
 /// Which pages, and how they are visited.

@@ -18,7 +18,7 @@ pub(super) const TAIL: &str = "tail.cdxj";
 const PROGRESS: &str = "progress.json";
 
 /// A version of a page: where its record is, and what it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Version {
     /// The address.
     #[serde(rename = "url")]
@@ -47,6 +47,18 @@ pub struct Version {
     /// How many bytes.
     pub length: u64,
 }
+
+/// The same record: what was put, and what is found again of it in the records, are one version.
+impl PartialEq for Version {
+    fn eq(&self, other: &Version) -> bool {
+        (self.date, self.status, self.revisit) == (other.date, other.status, other.revisit)
+            && (self.offset, self.length) == (other.offset, other.length)
+            && (&self.address, &self.media_type) == (&other.address, &other.media_type)
+            && (&self.digest, &self.file) == (&other.digest, &other.file)
+    }
+}
+
+impl Eq for Version {}
 
 impl Version {
     /// What the index keeps of a record; nothing for a record that is no version of a page.
@@ -313,7 +325,7 @@ impl Index {
         // What was put and then found again in the records is one version: the one that says most comes first.
         let key = |version: &Version| (version.date, version.file.clone(), version.offset, version.original.is_none());
         versions.sort_by_cached_key(key);
-        versions.dedup_by(|a, b| (&a.file, a.offset) == (&b.file, b.offset));
+        versions.dedup();
         Ok(versions)
     }
 

@@ -3,6 +3,8 @@
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::JoinHandle;
 
 use anyhow::{Result, bail};
 use tempfile::NamedTempFile;
@@ -13,6 +15,37 @@ use crate::interrupt::Unfinished;
 pub(crate) struct WholeFile {
     path: PathBuf,
     sink: Sink,
+    ahead: Option<Ahead>,
+    /// Bytes since the disk was last asked to begin.
+    unasked: usize,
+}
+
+/// After so many bytes the disk is asked to begin: else it does nothing until the end of the file, and is waited for there.
+const ASK_AFTER: usize = 64 << 20;
+
+/// A thread that waits for the disk while the rest of a file is made. What it fails with counts: the system tells a failure once.
+struct Ahead {
+    ask: SyncSender<()>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Ahead {
+    fn begin(file: &File) -> io::Result<Ahead> {
+        let file = file.try_clone()?;
+        let (ask, asked) = mpsc::sync_channel(1);
+        let thread = std::thread::Builder::new().spawn(move || asked.iter().try_for_each(|()| file.sync_data()))?;
+        Ok(Ahead { ask, thread })
+    }
+
+    /// Asks, unless that was done and the disk has not come to it yet.
+    fn ask(&self) {
+        let _ = self.ask.try_send(());
+    }
+
+    fn end(self) -> io::Result<()> {
+        drop(self.ask);
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that waits for the disk ended")))
+    }
 }
 
 enum Sink {
@@ -31,7 +64,7 @@ impl WholeFile {
         let existing = path.metadata().ok();
         if existing.as_ref().is_some_and(|existing| !existing.is_file() && !existing.is_dir()) {
             let sink = Sink::Direct(File::options().write(true).open(&path)?);
-            return Ok(WholeFile { path, sink });
+            return Ok(WholeFile { path, sink, ahead: None, unasked: 0 });
         }
         if existing.as_ref().is_some_and(std::fs::Metadata::is_dir) {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
@@ -48,16 +81,17 @@ impl WholeFile {
         let unfinished = Unfinished::begin();
         let file = temporary.tempfile_in(directory).map_err(without_path)?;
         let sink = Sink::Beside(file, existing.map(|existing| existing.permissions()), unfinished);
-        Ok(WholeFile { path, sink })
+        Ok(WholeFile { path, sink, ahead: None, unasked: 0 })
     }
 
     /// Stdout, which has no place to be moved to.
     pub(crate) fn stdout() -> WholeFile {
-        WholeFile { path: PathBuf::from("-"), sink: Sink::Stdout(io::stdout()) }
+        WholeFile { path: PathBuf::from("-"), sink: Sink::Stdout(io::stdout()), ahead: None, unasked: 0 }
     }
 
     /// Makes the file appear.
     pub(crate) fn finish(self) -> io::Result<()> {
+        self.ahead.map_or(Ok(()), Ahead::end)?;
         match self.sink {
             Sink::Beside(file, permissions, _unfinished) => {
                 file.as_file().sync_all()?;
@@ -72,6 +106,17 @@ impl WholeFile {
         }
     }
 
+    /// Has what was written so far put on the disk, in a thread of its own.
+    fn ask_disk(&mut self) -> io::Result<()> {
+        if let (Sink::Beside(file, ..), None) = (&self.sink, &self.ahead) {
+            self.ahead = Some(Ahead::begin(file.as_file())?);
+        }
+        if let Some(ahead) = &self.ahead {
+            ahead.ask();
+        }
+        Ok(())
+    }
+
     fn sink(&mut self) -> &mut dyn Write {
         match &mut self.sink {
             Sink::Beside(file, ..) => file.as_file_mut(),
@@ -83,7 +128,13 @@ impl WholeFile {
 
 impl Write for WholeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.sink().write(bytes)
+        let written = self.sink().write(bytes)?;
+        self.unasked += written;
+        if self.unasked >= ASK_AFTER {
+            self.unasked = 0;
+            self.ask_disk()?;
+        }
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

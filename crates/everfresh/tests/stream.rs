@@ -247,7 +247,7 @@ fn conditions(table: &Table, terms: Terms, limits: &Limits) {
     let outcome = plan(columns, terms, limits, &mut frequencies).unwrap();
     let solution = Solution::of(&columns, terms, limits).unwrap();
     let mut answers = Vec::new();
-    solution.answers(columns, |_, some| answers.extend_from_slice(some));
+    solution.answers(columns, |_, some| answers.extend(some.one_by_one()));
     let mut spent_on = vec![0.0; limits.caps.len()];
     let total: f64 = (0..columns.rate.len())
         .map(|i| {

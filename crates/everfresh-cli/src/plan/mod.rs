@@ -165,7 +165,7 @@ impl<'a> Plans<'a> {
     fn solve(pages: &FilePages<'_>, terms: Terms, limits: &'a Limits) -> Result<Plans<'a>> {
         pages.call_pass("finding the price");
         let chosen = Solution::of(pages, terms, limits)?;
-        if pages.census()?.weight == 0.0 {
+        if pages.census()?.spread.weight() == 0.0 {
             bail!("cannot plan: all weights are zero");
         }
         // A price stands for the budget that the optimum spends at it.

@@ -73,7 +73,6 @@ pub(crate) struct FilePages<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Census {
     pub spread: Spread,
-    pub weight: f64,
     /// Is there a weight, or a cost, other than 1?
     pub weights: bool,
     pub costs: bool,
@@ -81,21 +80,14 @@ pub(crate) struct Census {
 
 impl Census {
     fn of(columns: Columns<'_>) -> Census {
-        let at = |column: Option<&[f64]>, i: usize| column.map_or(1.0, |column| column[i]);
         let differs = |column: Option<&[f64]>| column.is_some_and(|column| column.iter().any(|value| *value != 1.0));
         let mut spread = Spread::default();
         spread.add(columns);
-        Census {
-            spread,
-            weight: (0..columns.len()).map(|i| at(columns.count, i) * at(columns.weight, i)).sum(),
-            weights: differs(columns.weight),
-            costs: differs(columns.cost),
-        }
+        Census { spread, weights: differs(columns.weight), costs: differs(columns.cost) }
     }
 
     fn merge(&mut self, other: &Census) {
         self.spread.merge(&other.spread);
-        self.weight += other.weight;
         self.weights |= other.weights;
         self.costs |= other.costs;
     }

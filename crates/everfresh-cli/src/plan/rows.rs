@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, DictionaryArray, Float64Array, RecordBatch, StringAr
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use everfresh::Unit;
 use everfresh::plan::Reason;
-use everfresh::plan::stream::{Answer, Columns, Solution, Tally};
+use everfresh::plan::stream::{Answer, Answers, Columns, Solution, Tally};
 
 use super::{FilePages, Plans, out_table};
 use crate::args::PlanArgs;
@@ -180,13 +180,15 @@ impl Work<'_> {
         let mut made = Made::with_room(if wants_table { batch.rows } else { 0 }, price_unit);
         let tally = self.plans.chosen.answers(columns, |start, answers| {
             if wants_table {
-                made.extend(answers);
+                made.extend(&answers);
             }
-            for (i, answer) in (start..).zip(answers).filter(|_| self.plot) {
-                cloud.add(columns.rate[i], answer.frequency, columns.count.map_or(1.0, |counts| counts[i]));
+            for (i, frequency) in (start..).zip(answers.frequency).filter(|_| self.plot) {
+                cloud.add(columns.rate[i], *frequency, columns.count.map_or(1.0, |counts| counts[i]));
             }
             let room = self.most_shown.saturating_sub(shown.len());
-            shown.extend((start..).zip(answers).take(room).map(|(i, answer)| Shown::of(columns, i, *answer)));
+            shown.extend(
+                (start..).zip(answers.one_by_one()).take(room).map(|(i, answer)| Shown::of(columns, i, answer)),
+            );
         });
         for row in super::pages::unknown(batch) {
             if wants_table {
@@ -263,13 +265,13 @@ impl Made {
     }
 
     /// Adds what the plan says of some pages, column by column: so the compiler does several at a time.
-    fn extend(&mut self, answers: &[Answer]) {
-        self.frequency.extend(answers.iter().map(|answer| answer.frequency * DAY));
-        self.period.extend(answers.iter().map(|answer| (answer.frequency * DAY).recip()));
-        self.price.extend(answers.iter().map(|answer| answer.price / self.price_unit));
-        self.freshness.extend(answers.iter().map(|answer| answer.freshness));
-        self.age.extend(answers.iter().map(|answer| answer.age / DAY));
-        self.reason.extend(answers.iter().map(|answer| code(answer.reason)));
+    fn extend(&mut self, answers: &Answers<'_>) {
+        self.frequency.extend(answers.frequency.iter().map(|frequency| frequency * DAY));
+        self.period.extend(answers.frequency.iter().map(|frequency| (frequency * DAY).recip()));
+        self.price.extend(answers.price.iter().map(|price| price / self.price_unit));
+        self.freshness.extend_from_slice(answers.freshness);
+        self.age.extend(answers.age.iter().map(|age| age / DAY));
+        self.reason.extend(answers.reason.iter().map(|reason| code(*reason)));
     }
 
     /// Takes back what is said of a page whose rate is not known.

@@ -4,6 +4,9 @@
 //! on every 64th of a binade holds it to about 1e-10, and the bits of y are the address of its coefficients: no
 //! logarithm, no division, no loop. For freshness, where y ends at 1, the upper half is addressed by the bits of 1 - y,
 //! which keep the digits there.
+//!
+//! Many y are answered together in three loops: their places, the cubics at these, and the values of the cubics. Only the second
+//! goes through memory by the page; of the others the compiler makes vector instructions.
 
 use std::sync::OnceLock;
 
@@ -13,8 +16,15 @@ use crate::order::{Objective, Order};
 const FINENESS: u32 = 6;
 const SHIFT: u32 = 52 - FINENESS;
 
-/// The bits of a double that hold its exponent.
+/// The bits of a double that hold its exponent, and those behind it.
 const EXPONENT: u64 = 0x7ff << 52;
+const MANTISSA: u64 = (1 << 52) - 1;
+
+/// Places for cubics, a power of two, so that an address needs no check. Those that are not taken are zero.
+const PLACES: usize = 1 << 14;
+
+/// So many y are answered together at most: what that takes stays in the nearest cache.
+pub(crate) const BLOCK: usize = 256;
 
 /// The address of a positive number: its exponent and the first bits behind it.
 const fn key(x: f64) -> u64 {
@@ -73,8 +83,28 @@ pub struct Reciprocal {
     /// What to subtract from the address, below and above the split.
     low_base: u64,
     high_base: u64,
-    /// Those below the split, those above it, and a zero for all from the ceiling up.
-    cubics: Box<[[f64; 4]]>,
+    /// Those below the split, and those above it.
+    cubics: Box<[[f64; 4]; PLACES]>,
+}
+
+/// What it takes to answer many y together.
+pub(crate) struct Lookup {
+    places: [u32; BLOCK],
+    us: [f64; BLOCK],
+    rows: [[f64; 4]; BLOCK],
+}
+
+impl Lookup {
+    pub(crate) const fn new() -> Self {
+        Lookup { places: [0; BLOCK], us: [0.0; BLOCK], rows: [[0.0; 4]; BLOCK] }
+    }
+}
+
+/// Cubics in their places.
+fn placed(cubics: Vec<[f64; 4]>) -> Box<[[f64; 4]; PLACES]> {
+    let mut places = Box::new([[0.0; 4]; PLACES]);
+    places.iter_mut().zip(cubics).for_each(|(place, cubic)| *place = cubic);
+    places
 }
 
 /// The table for freshness, whose utility has a ceiling.
@@ -85,7 +115,6 @@ fn bounded(order: Order) -> Reciprocal {
     let below = all.len() as u64;
     // Down to the last place of 1 - y, and up to 1/2.
     all.extend(cubics(-54, 0, |q| order.ratio_at_complement(q.min(0.75)).recip()));
-    all.push([0.0; 4]);
     Reciprocal {
         order,
         objective: Objective::Freshness,
@@ -94,7 +123,7 @@ fn bounded(order: Order) -> Reciprocal {
         split: 0.5,
         low_base: key(f64::from(LOW).exp2()),
         high_base: key((-54f64).exp2()).wrapping_sub(below),
-        cubics: all.into(),
+        cubics: placed(all),
     }
 }
 
@@ -111,7 +140,7 @@ fn unbounded(order: Order, objective: Objective) -> Reciprocal {
         split: f64::INFINITY,
         low_base: key(smallest),
         high_base: 0,
-        cubics: cubics(low, HIGH, |y| order.ratio_at_utility(objective, y).recip()).into(),
+        cubics: placed(cubics(low, HIGH, |y| order.ratio_at_utility(objective, y).recip())),
     }
 }
 
@@ -179,21 +208,49 @@ impl Reciprocal {
         [a + u * (b + u * (c + u * d)), per * slope, per * per * bend, per * per * per * d]
     }
 
-    /// The bits that y is addressed by, its cubic and its place on it. No branch: which half a page falls into cannot be
-    /// foreseen.
+    /// Is y a place of the table, or above the ceiling?
+    #[inline(always)]
+    pub(crate) fn holds(&self, y: f64) -> bool {
+        (y >= self.smallest) & (y < self.largest)
+    }
+
+    /// `1/u^-1(y)` of at most [`BLOCK`] y that the table holds.
+    #[inline(always)]
+    pub(crate) fn all_at(&self, ys: &[f64], lookup: &mut Lookup, values: &mut [f64]) {
+        for ((y, place), u) in ys.iter().zip(&mut lookup.places).zip(&mut lookup.us) {
+            (_, *place, *u) = self.place(*y);
+        }
+        for (place, row) in lookup.places.iter().zip(&mut lookup.rows).take(ys.len()) {
+            *row = self.cubics[*place as usize % PLACES];
+        }
+        for ((value, [a, b, c, d]), u) in values.iter_mut().zip(&lookup.rows).zip(&lookup.us).take(ys.len()) {
+            *value = a + u * (b + u * (c + u * d));
+        }
+    }
+
+    /// The bits that y is addressed by, its cubic and its place on it.
     #[inline(always)]
     fn locate(&self, y: f64) -> (u64, &[f64; 4], f64) {
+        let (bits, place, u) = self.place(y);
+        (bits, &self.cubics[place as usize % PLACES], u)
+    }
+
+    /// The bits that y is addressed by, the place of its cubic and the place on that. No branch: which half a page falls into
+    /// cannot be foreseen.
+    #[inline(always)]
+    fn place(&self, y: f64) -> (u64, u32, f64) {
         // All ones in the upper half: positive numbers are ordered like their bits. A choice would become a branch.
         let upper = 0u64.wrapping_sub(u64::from(y.to_bits() >= self.split.to_bits()));
         let base = self.high_base & upper | self.low_base & !upper;
-        let bits = (1.0 - y).to_bits() & upper | y.to_bits() & !upper;
-        let last = self.cubics.len() - 1;
-        // From the ceiling up, 1 - y is zero or has a sign: an address beyond the end, which the last cubic serves.
-        let address = (bits >> SHIFT).wrapping_sub(base).min(last as u64);
-        let cubic = &self.cubics[usize::try_from(address).unwrap_or(last)];
+        // From the ceiling up it is 0, whose place is not taken.
+        let below_ceiling = 1.0 - if y < 1.0 { y } else { 1.0 };
+        let bits = below_ceiling.to_bits() & upper | y.to_bits() & !upper;
+        // The last bits are all that is asked for.
+        #[expect(clippy::cast_possible_truncation, reason = "an address is taken by its last bits")]
+        let place = ((bits >> SHIFT).wrapping_sub(base) & (PLACES as u64 - 1)) as u32;
         // The bits behind the address as a number in 1..2, less one.
-        let u = f64::from_bits((bits << FINENESS) & ((1 << 52) - 1) | 1f64.to_bits()) - 1.0;
-        (bits & !(1 << 63), cubic, u)
+        let u = f64::from_bits((bits << FINENESS) & MANTISSA | 1f64.to_bits()) - 1.0;
+        (bits, place, u)
     }
 
     /// Beyond the table, where hardly a page is: the exact inverse.
@@ -207,6 +264,7 @@ impl Reciprocal {
 mod tests {
     use super::*;
     use crate::order::Order;
+    use fearless_simd::{Level, dispatch};
 
     /// Every place of the domain, at steps that hit all parts of the cubics.
     fn domain() -> impl Iterator<Item = f64> {
@@ -251,6 +309,26 @@ mod tests {
                         (told / there - 1.0).abs() < 1e-4 * change.abs().max(1e-5),
                         "{objective:?} {y} {change}: {told} {there}"
                     );
+                }
+            }
+        }
+    }
+
+    /// Many y together are answered to the same bits as one by one, at the ceiling and above it too.
+    #[test]
+    fn many_are_answered_as_one_by_one() {
+        for (order, objective) in Order::ALL.into_iter().flat_map(|order| Objective::ALL.map(|other| (order, other))) {
+            let table = Reciprocal::of(order, objective);
+            let ceiling = [1.0 - f64::EPSILON / 2.0, 1.0, 1.0 + f64::EPSILON, 1e19];
+            let all = (-600..600).map(|i| (f64::from(i) / 9.5).exp2()).chain(ceiling).filter(|y| table.holds(*y));
+            let all: Vec<f64> = all.collect();
+            for ys in all.chunks(BLOCK - 1) {
+                let mut values = vec![f64::NAN; ys.len()];
+                let mut lookup = Lookup::new();
+                dispatch!(Level::new(), _ => table.all_at(ys, &mut lookup, &mut values));
+                for (y, value) in ys.iter().zip(values) {
+                    assert_eq!(table.at(*y).to_bits(), value.to_bits(), "{order:?} {objective:?} {y}");
+                    assert_eq!(value == 0.0, *y >= objective.ceiling(), "{order:?} {objective:?} {y}");
                 }
             }
         }

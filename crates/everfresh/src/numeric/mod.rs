@@ -21,3 +21,4 @@ pub use phi::Phi;
 pub(crate) use root::{Evaluation, solve};
 pub(crate) use spread::spread;
 pub use sum::Sum;
+pub(crate) use sum::{lanes, lanes_of};

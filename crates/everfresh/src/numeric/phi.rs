@@ -35,8 +35,8 @@ impl Phi {
     }
 
     /// The series for `E_5`, then `E_(n-1) = 1/(n-1)! - r E_n`, which loses nothing while r < 1.
-    #[inline]
-    fn downward(r: f64) -> Phi {
+    #[inline(always)]
+    pub(crate) fn downward(r: f64) -> Phi {
         let e5 = series(r);
         let e4 = 1.0 / 24.0 - r * e5;
         let e3 = 1.0 / 6.0 - r * e4;
@@ -56,7 +56,7 @@ impl Phi {
 }
 
 /// `E_5`, its terms in four sums that do not wait for each other.
-#[inline]
+#[inline(always)]
 fn series(r: f64) -> f64 {
     let (r2, r4) = (r * r, r * r * r * r);
     let sum = |k: usize| SERIES[k] + r4 * (SERIES[k + 4] + r4 * (SERIES[k + 8] + r4 * SERIES[k + 12]));

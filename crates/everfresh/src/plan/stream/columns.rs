@@ -61,8 +61,8 @@ const CHUNK: usize = 1 << 20;
 /// Chunks whose results are held at the same time.
 const TOGETHER: usize = 16;
 
-/// Pages without bounds are handled in blocks that stay in the nearest cache.
-pub(super) const BLOCK: usize = 256;
+/// Pages without bounds are handled in blocks.
+pub(super) use crate::kernel::BLOCK;
 
 /// A sample is so many blocks of so many pages.
 const SAMPLE_BLOCKS: usize = 64;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use fearless_simd::{Level, dispatch};
 use rayon::prelude::*;
 
 use super::columns::{BLOCK, BadPage, Columns, One, Pages};
@@ -179,20 +180,22 @@ impl Curved {
     }
 }
 
-/// A block of pages on its way into the histogram. One loop for each step: the compiler makes vector instructions of the first
-/// ones, and the others have no branches that cannot be foreseen.
+/// A block of pages on its way into the histogram. One loop for each step: the compiler makes vector instructions of most, and the
+/// others have no branches that cannot be foreseen.
 pub(super) struct Block {
     cliff: Range<f64>,
     pub xs: [f64; BLOCK],
     pub masses: [f64; BLOCK],
-    at: [(u64, f64); BLOCK],
+    addresses: [u64; BLOCK],
+    moments: [[f64; 4]; BLOCK],
     kinked: [usize; BLOCK],
 }
 
 impl Block {
     pub(super) fn new<R: Rule>(rule: R, window: Window) -> Self {
         let cliff = window.cliff(rule, Shape::Exponential);
-        Block { cliff, xs: [0.0; BLOCK], masses: [0.0; BLOCK], at: [(0, 0.0); BLOCK], kinked: [0; BLOCK] }
+        let [xs, masses] = [[0.0; BLOCK]; 2];
+        Block { cliff, xs, masses, addresses: [0; BLOCK], moments: [[0.0; 4]; BLOCK], kinked: [0; BLOCK] }
     }
 
     /// Moves the pages whose hosts are not at their caps anywhere in the window to the front: so many. Lists those whose hosts
@@ -222,14 +225,32 @@ impl Block {
         bounds.hosts.table(|own| role(own.blend.price), 1.0)
     }
 
+    /// Moves those of the first pages that are visited at some price of the window to the front: so many. As a rule that is less
+    /// than half of them.
+    #[inline(always)]
+    fn leave_given_up(&mut self, pages: usize) -> usize {
+        let mut kept = 0;
+        for i in 0..pages.min(BLOCK) {
+            let (x, mass) = (self.xs[i], self.masses[i]);
+            // The remainder is the number itself, which the compiler then need not check.
+            self.xs[kept % BLOCK] = x;
+            self.masses[kept % BLOCK] = mass;
+            kept += usize::from(x < self.cliff.end);
+        }
+        kept
+    }
+
     /// Finds the buckets of the first pages, and lists those that belong into none: so many.
     #[inline(always)]
     fn sort_out(&mut self, pages: usize) -> usize {
-        for (at, x) in self.at[..pages].iter_mut().zip(&self.xs) {
-            *at = Demand::address(*x);
+        let places = self.addresses.iter_mut().zip(&mut self.moments).zip(self.xs.iter().zip(&self.masses));
+        for ((address, moments), (x, mass)) in places.take(pages) {
+            let u;
+            (*address, u) = Demand::address(*x);
+            *moments = Demand::moments(*mass, u);
         }
         let mut found = 0;
-        for (i, ((address, _), x)) in self.at[..pages].iter_mut().zip(&self.xs).enumerate() {
+        for (i, (address, x)) in self.addresses.iter_mut().zip(&self.xs).take(pages).enumerate() {
             let is_kinked = self.cliff.contains(x) | (*address == Demand::NOWHERE);
             *address |= u64::from(is_kinked) << 63;
             self.kinked[found] = i;
@@ -290,7 +311,7 @@ impl Gathered {
     ) -> Result<Gathered, BadPage> {
         let mut gathered = Gathered::new();
         if chunk.is_plain() && bounds.floor == 0.0 {
-            gathered.add_free(chunk, rule, bounds, window)?;
+            dispatch!(Level::new(), _ => gathered.add_free(chunk, rule, bounds, window))?;
         } else {
             gathered.add(chunk, rule, bounds, window)?;
         }
@@ -299,6 +320,7 @@ impl Gathered {
     }
 
     /// Adds pages without bounds. Blocks with a page that does not change, does not count or is not legal go the long way.
+    #[inline(always)]
     fn add_free<R: Rule>(
         &mut self,
         chunk: Columns<'_>,
@@ -334,13 +356,15 @@ impl Gathered {
     /// Adds the first pages of a block.
     #[inline(always)]
     pub(super) fn add_block(&mut self, block: &mut Block, pages: usize) {
-        let kinked = block.sort_out(pages);
+        let kept = block.leave_given_up(pages);
+        self.wanting |= kept < pages;
+        let kinked = block.sort_out(kept);
         for i in &block.kinked[..kinked] {
             let (mass, x) = (block.masses[*i], block.xs[*i]);
             self.kinked.push(Kinked { mass, x, low: 0.0, high: f64::INFINITY, shape: Shape::Exponential });
         }
-        for (at, mass) in block.at[..pages].iter().zip(&block.masses) {
-            self.histogram.add_at(*at, *mass);
+        for (address, moments) in block.addresses[..kept].iter().zip(&block.moments) {
+            self.histogram.add_at(*address, moments);
         }
     }
 
@@ -351,6 +375,7 @@ impl Gathered {
         self.fixed.add(fixed.value());
     }
 
+    #[inline(never)]
     pub(super) fn add<R: Rule>(
         &mut self,
         chunk: Columns<'_>,

@@ -57,25 +57,30 @@ impl<const COARSE: u32, const FINE: u32> Histogram<COARSE, FINE> {
         (fine & is_fine | coarse & !is_fine, u)
     }
 
-    /// Adds a mass at an address.
+    /// What a mass at a place in a bucket adds to its moments.
     #[inline(always)]
-    pub(crate) fn add_at(&mut self, (address, u): (u64, f64), mass: f64) {
-        let last = self.buckets.len() - 1;
-        let bucket = &mut self.buckets[usize::try_from(address).unwrap_or(last).min(last)];
+    pub(crate) fn moments(mass: f64, u: f64) -> [f64; 4] {
         let first = mass * u;
         let second = first * u;
-        bucket[0] += mass;
-        bucket[1] += first;
-        bucket[2] += second;
-        bucket[3] += second * u;
+        [mass, first, second, second * u]
+    }
+
+    /// Adds moments to the bucket of an address.
+    #[inline(always)]
+    pub(crate) fn add_at(&mut self, address: u64, moments: &[f64; 4]) {
+        let last = self.buckets.len() - 1;
+        let bucket = &mut self.buckets[usize::try_from(address).unwrap_or(last).min(last)];
+        // Written out, so that all four are added at once: as a loop it stayed one.
+        let ([a, b, c, d], [e, f, g, h]) = (*bucket, *moments);
+        *bucket = [a + e, b + f, c + g, d + h];
     }
 
     /// Adds a mass at x; says no where x is out of reach.
     #[inline(always)]
     pub(crate) fn add(&mut self, x: f64, mass: f64) -> bool {
-        let at = Self::address(x);
-        self.add_at(at, mass);
-        at.0 != Self::NOWHERE
+        let (address, u) = Self::address(x);
+        self.add_at(address, &Self::moments(mass, u));
+        address != Self::NOWHERE
     }
 
     /// The range of x that a bucket spans.

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use fearless_simd::{Level, dispatch};
 use rayon::prelude::*;
 
 use super::columns::{BLOCK, BadPage, Columns, One, Pages};
@@ -16,6 +17,7 @@ use super::rule::Rule;
 use super::spend_by;
 use crate::curve::Shape;
 use crate::error::Error;
+use crate::kernel::Lookup;
 use crate::numeric::Sum;
 use crate::plan::price::Blend;
 
@@ -204,11 +206,10 @@ impl Loads {
         let mut spent = self.used.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         let is_free = is_free(chunk, bounds);
         self.are_free.fetch_and(is_free, Ordering::Relaxed);
-        let mut xs = [0.0; BLOCK];
+        let (level, mut room) = (Level::new(), Room::new());
         for start in (0..chunk.len()).step_by(BLOCK) {
             let block = chunk.part(start, chunk.len().min(start + BLOCK));
-            if is_free && block.resistances(rule, lowest, 1.0, &mut xs) {
-                spent.add_free(block, rule, &xs);
+            if is_free && dispatch!(level, _ => spent.add_free(block, rule, lowest, &mut room)) {
                 continue;
             }
             for i in 0..block.len() {
@@ -266,21 +267,41 @@ struct Spent {
     parted: Vec<(u32, f32)>,
 }
 
+/// Where a block of pages is answered.
+struct Room {
+    xs: [f64; BLOCK],
+    answers: [f64; BLOCK],
+    some: [(u32, f32); BLOCK],
+    lookup: Lookup,
+}
+
+impl Room {
+    const fn new() -> Self {
+        Room { xs: [0.0; BLOCK], answers: [0.0; BLOCK], some: [(0, 0.0); BLOCK], lookup: Lookup::new() }
+    }
+}
+
 impl Spent {
     /// Hosts of a part, as a power of two.
     const PART: u32 = 12;
 
-    /// Adds a block of pages without bounds, but for those that are given up: no branch, since which cannot be foreseen.
-    fn add_free<R: Rule>(&mut self, block: Columns<'_>, rule: R, xs: &[f64; BLOCK]) {
-        let mut some = [(0, 0.0); BLOCK];
+    /// Adds a block of pages without bounds, but for those that are given up at a price: no branch, since which cannot be foreseen.
+    /// Says no where one of them does not change, does not count or is not legal.
+    #[inline(always)]
+    fn add_free<R: Rule>(&mut self, block: Columns<'_>, rule: R, price: f64, room: &mut Room) -> bool {
+        let xs = &mut room.xs[..block.len()];
+        if !(block.resistances(rule, price, 1.0, xs) & rule.holds_all(xs)) {
+            return false;
+        }
+        rule.answers(xs, &mut room.lookup, &mut room.answers);
         let mut count = 0;
-        for (i, x) in xs[..block.len()].iter().enumerate() {
-            let (scale, _) = rule.place(&One::plain(block.rate[i], 1.0));
-            let spent = scale * rule.answer(*x, Shape::Exponential);
-            some[count] = (block.host_of(i), rounded_up(spent));
+        for (i, (rate, answer)) in block.rate.iter().zip(&room.answers).enumerate() {
+            let spent = answer * rule.place(&One::plain(*rate, 1.0)).0;
+            room.some[count] = (block.host_of(i), rounded_up(spent));
             count += usize::from(spent > 0.0);
         }
-        self.pages.extend_from_slice(&some[..count]);
+        self.pages.extend_from_slice(&room.some[..count]);
+        true
     }
 
     /// Adds all to the loads, and forgets them.

@@ -1,5 +1,6 @@
 //! The pages of hosts that reach their caps, in lists, and the price at which such a list spends a cap.
 
+use fearless_simd::{Level, dispatch};
 use rayon::prelude::*;
 
 use super::columns::{BLOCK, BadPage, Columns, One, Pages};
@@ -47,7 +48,8 @@ impl<R: Rule> Sieve<'_, R> {
         let hosts = self.places.len();
         if is_free(chunk, self.bounds) {
             let mut others = self.window.map(|_| Gathered::new());
-            let (free, starts) = by_place(&self.free_pages(chunk, others.as_mut())?, hosts);
+            let found = dispatch!(Level::new(), _ => self.free_pages(chunk, others.as_mut()))?;
+            let (free, starts) = by_place(&found, hosts);
             if let Some(others) = &mut others {
                 others.unite_if_crowded(chunk.len());
             }
@@ -62,6 +64,7 @@ impl<R: Rule> Sieve<'_, R> {
 
     /// The pages of a chunk that are on listed hosts and are visited at the lowest price, each with the place of its host. The
     /// others are gathered. No branch depends on a page: which are on a full host cannot be foreseen.
+    #[inline(always)]
     fn free_pages(&self, chunk: Columns<'_>, mut others: Option<&mut Gathered>) -> Result<Vec<(u32, Free)>, BadPage> {
         let mut found = Vec::new();
         let (mut ys, mut slots, mut some) = ([0.0; BLOCK], [0; BLOCK], [(0, Free::default()); BLOCK]);
@@ -93,6 +96,7 @@ impl<R: Rule> Sieve<'_, R> {
     }
 
     /// The same for a block with a page that does not change, does not count or is not legal.
+    #[inline(never)]
     fn odd_pages(
         &self,
         block: Columns<'_>,

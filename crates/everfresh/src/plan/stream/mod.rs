@@ -30,15 +30,16 @@ pub use columns::{BadPage, Columns, Pages};
 pub use outlook::{Outlook, Point};
 pub use spread::Spread;
 pub use tally::Tally;
-use tally::{Fate, Part};
+use tally::{Fates, Part};
 
 use super::{Reason, Terms};
-use crate::curve::Shape;
 use crate::error::{Error, Result, magnitude, within};
-use crate::numeric::Sum;
+use crate::kernel::Lookup;
+use crate::numeric::{Sum, lanes};
 use crate::order::Objective;
 use crate::plan::price::{Blend, Funding};
 use columns::{BLOCK, One, refuse_shapes};
+use fearless_simd::{Level, dispatch};
 use gather::{Bounds, Gathered, Kinked, Window};
 use hosts::{HostPrice, Hosts};
 use rule::{Rule, with_rule};
@@ -84,9 +85,32 @@ pub struct Answer {
     pub reason: Reason,
 }
 
-impl Answer {
-    /// Before there is one.
-    const NONE: Answer = Answer { frequency: 0.0, price: 0.0, freshness: 0.0, age: 0.0, reason: Reason::NothingSpent };
+/// What a plan says of some pages, in columns of one length.
+#[derive(Clone, Copy, Debug)]
+pub struct Answers<'a> {
+    /// f, visits per second.
+    pub frequency: &'a [f64],
+    /// The prices that the pages answer to.
+    pub price: &'a [f64],
+    /// The shares of time that their copies are fresh.
+    pub freshness: &'a [f64],
+    /// The mean ages of their copies in seconds.
+    pub age: &'a [f64],
+    /// Why.
+    pub reason: &'a [Reason],
+}
+
+impl Answers<'_> {
+    /// One after the other.
+    pub fn one_by_one(&self) -> impl Iterator<Item = Answer> {
+        (0..self.frequency.len()).map(|i| Answer {
+            frequency: self.frequency[i],
+            price: self.price[i],
+            freshness: self.freshness[i],
+            age: self.age[i],
+            reason: self.reason[i],
+        })
+    }
 }
 
 /// What a plan of columns comes to.
@@ -194,64 +218,68 @@ impl<'a> Solution<'a> {
     pub fn frequencies(&self, columns: Columns<'_>, out: &mut [f64]) -> f64 {
         let out = &mut out[..columns.len()];
         let is_plain = columns.is_plain() && self.bounds.floor == 0.0 && self.blend.is_one();
+        let level = Level::new();
         if is_plain && self.bounds.hosts.is_empty() {
-            return with_rule!(self.terms, |rule| self.free_frequencies(rule, columns, out));
+            return with_rule!(self.terms, |rule| dispatch!(level, _ => self.free_frequencies(rule, columns, out)));
         }
         if is_plain {
-            return with_rule!(self.terms, |rule| self.capped_frequencies(rule, columns, out));
+            return with_rule!(self.terms, |rule| dispatch!(level, _ => self.capped_frequencies(rule, columns, out)));
         }
         with_rule!(self.terms, |rule| self.bound_frequencies(rule, columns, out))
     }
 
     /// The same for pages without bounds. Blocks with a page that does not change or does not count go the long way.
+    #[inline(always)]
     fn free_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
-        let mut xs = [0.0; BLOCK];
+        let (mut xs, mut lookup) = ([0.0; BLOCK], Lookup::new());
         let mut spent = 0.0;
         for (i, out) in out.chunks_mut(BLOCK).enumerate() {
             let block = columns.part(i * BLOCK, i * BLOCK + out.len());
-            if !block.resistances(rule, self.base, self.blend.near(), &mut xs) {
+            let xs = &mut xs[..out.len()];
+            let is_good = block.resistances(rule, self.base, self.blend.near(), xs);
+            if is_good & rule.holds_all(xs) {
+                rule.answers(xs, &mut lookup, out);
+                spent += scale(rule, block.rate, out);
+            } else {
                 spent += self.bound_frequencies(rule, block, out);
-                continue;
-            }
-            for ((out, rate), x) in out.iter_mut().zip(block.rate).zip(xs) {
-                let (scale, _) = rule.place(&One::plain(*rate, 1.0));
-                *out = scale * rule.answer(x, Shape::Exponential);
-                spent += *out;
             }
         }
         spent
     }
 
     /// The same where hosts may have prices of their own: without other bounds a page answers to the higher of the two.
+    #[inline(always)]
     fn capped_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
-        let (mut ys, mut slots, mut mixed) = ([0.0; BLOCK], [0; BLOCK], [0; BLOCK]);
+        let (mut xs, mut slots, mut mixed) = ([0.0; BLOCK], [0; BLOCK], [0; BLOCK]);
+        let mut lookup = Lookup::new();
         let mut spent = 0.0;
         for (i, out) in out.chunks_mut(BLOCK).enumerate() {
             let block = columns.part(i * BLOCK, i * BLOCK + out.len());
-            if !block.resistances(rule, 1.0, 1.0, &mut ys) {
-                spent += self.bound_frequencies(rule, block, out);
-                continue;
-            }
+            let xs = &mut xs[..out.len()];
+            let is_good = block.resistances(rule, 1.0, 1.0, xs);
             self.bounds.hosts.slots(block, &mut slots);
             let mut count = 0;
-            for (i, (y, slot)) in ys.iter_mut().zip(&slots[..block.len()]).enumerate() {
+            for (i, (x, slot)) in xs.iter_mut().zip(&slots).enumerate() {
                 let (base, factor) = self.host_prices[*slot as usize];
-                *y = base.min(f64::MAX) * *y * factor;
+                *x = base.min(f64::MAX) * *x * factor;
                 mixed[count] = i;
                 count += usize::from(base == f64::INFINITY);
             }
-            for ((out, rate), x) in out.iter_mut().zip(block.rate).zip(ys) {
-                let (scale, _) = rule.place(&One::plain(*rate, 1.0));
-                *out = scale * rule.answer(x, Shape::Exponential);
+            if !(is_good & rule.holds_all(xs)) {
+                spent += self.bound_frequencies(rule, block, out);
+                continue;
             }
+            rule.answers(xs, &mut lookup, out);
+            scale(rule, block.rate, out);
             for &i in &mixed[..count] {
                 out[i] = self.frequency(rule, &block.one(i));
             }
-            spent += out.iter().sum::<f64>();
+            spent += lanes(out);
         }
         spent
     }
 
+    #[inline(never)]
     fn bound_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
         let mut spent = 0.0;
         for (i, out) in out.iter_mut().enumerate() {
@@ -264,73 +292,77 @@ impl<'a> Solution<'a> {
 
     /// Calls `each` with what the plan says of all pages, which must be legal: the place of the first of a stretch of pages, and
     /// the answers for it, in order. Sums everything up.
-    pub fn answers(&self, columns: Columns<'_>, mut each: impl FnMut(usize, &[Answer])) -> Tally {
-        let mut answers = vec![Answer::NONE; columns.len().min(STRETCH)];
-        self.fold(columns, |start, some, frequencies, fates| {
-            let part = with_rule!(self.terms, |rule| self.stretch(rule, some, (frequencies, fates), &mut answers));
-            each(start, &answers[..some.len()]);
-            part
+    pub fn answers(&self, columns: Columns<'_>, mut each: impl FnMut(usize, Answers<'_>)) -> Tally {
+        let most = columns.len().min(STRETCH);
+        let (mut prices, mut reasons) = (vec![0.0; most], vec![Reason::Visited; most]);
+        self.fold(columns, |start, some, frequencies, fates, part| {
+            let (prices, reasons) = (&mut prices[..some.len()], &mut reasons[..some.len()]);
+            prices.fill(self.price());
+            reasons.fill(Reason::Visited);
+            with_rule!(self.terms, |rule| self.explain(rule, some, frequencies, part, (prices, reasons)));
+            let (freshness, age) = (&fates.freshness[..some.len()], &fates.age[..some.len()]);
+            each(start, Answers { frequency: frequencies, price: prices, freshness, age, reason: reasons });
         })
     }
 
-    /// Calls `each` with stretches of pages, the first with its place, their frequencies and fates, and sums up what it tells.
-    fn fold(&self, columns: Columns<'_>, mut each: impl FnMut(usize, Columns<'_>, &[f64], &[Fate]) -> Part) -> Tally {
+    /// Sums stretches of pages up, and calls `each` with the place of the first, the pages, their frequencies and fates, and the sums.
+    fn fold(&self, columns: Columns<'_>, mut each: impl FnMut(usize, Columns<'_>, &[f64], &Fates, &mut Part)) -> Tally {
         let mut tally = Tally::default();
         let most = columns.len().min(STRETCH);
-        let (mut frequencies, mut fates) = (vec![0.0; most], vec![Fate::default(); most]);
+        let (mut frequencies, mut fates) = (vec![0.0; most], Fates::with_room(most));
+        let (level, order) = (Level::new(), self.terms.order);
+        let with_harmonic = self.terms.objective == Objective::Harmonic;
         for start in (0..columns.len()).step_by(STRETCH) {
             let some = columns.part(start, columns.len().min(start + STRETCH));
-            self.frequencies(some, &mut frequencies);
-            Fate::of_all(self.terms.order, some, &frequencies, &mut fates);
-            tally.add(&each(start, some, &frequencies, &fates));
+            let frequencies = &mut frequencies[..some.len()];
+            self.frequencies(some, frequencies);
+            let mut part = dispatch!(level, _ => {
+                fates.fill(order, some, frequencies);
+                Part::of(order, with_harmonic, some, frequencies, &fates)
+            });
+            each(start, some, frequencies, &fates, &mut part);
+            tally.add(&part);
         }
         tally
     }
 
     /// What the plan sums to over some pages, all legal, without the reasons.
     pub fn tally(&self, columns: Columns<'_>) -> Tally {
-        self.fold(columns, |_, some, frequencies, fates| {
-            let mut part = Part::default();
-            for (i, (frequency, fate)) in frequencies[..some.len()].iter().zip(fates).enumerate() {
-                part.add(self.terms.order, self.has_harmonic(), &some.one(i), *frequency, *fate);
-            }
-            part
-        })
+        self.fold(columns, |_, _, _, _, _| {})
     }
 
-    /// What the plan says of some pages, and its sums.
-    fn stretch<R: Rule>(
+    /// Says of some pages who is not visited for its own sake, or answers to the price of its host.
+    fn explain<R: Rule>(
         &self,
         rule: R,
         columns: Columns<'_>,
-        (frequencies, fates): (&[f64], &[Fate]),
-        answers: &mut [Answer],
-    ) -> Part {
-        let mut part = Part::default();
+        frequencies: &[f64],
+        part: &mut Part,
+        (prices, reasons): (&mut [f64], &mut [Reason]),
+    ) {
         // Without bounds, who is visited is visited for its own sake.
         let is_plain = columns.is_plain() && self.bounds.floor == 0.0 && self.bounds.hosts.is_empty();
-        let (price, mut others, mut found) = (self.price(), [0; STRETCH], 0);
-        for (i, (frequency, fate)) in frequencies[..columns.len()].iter().zip(fates).enumerate() {
-            part.add(self.terms.order, self.has_harmonic(), &columns.one(i), *frequency, *fate);
-            let Fate { freshness, age } = *fate;
-            answers[i] = Answer { frequency: *frequency, price, freshness, age, reason: Reason::Visited };
+        if !is_plain {
+            for (i, frequency) in frequencies.iter().enumerate() {
+                let page = columns.one(i);
+                let host = self.bounds.hosts.price(page.host).map(|host| host.blend.price);
+                let capped = host.filter(|price| self.is_capped(*price));
+                prices[i] = capped.unwrap_or(prices[i]);
+                reasons[i] = self.reason(rule, &page, *frequency, capped.is_some());
+                part.count_given_up(&page, *frequency, reasons[i]);
+            }
+            return;
+        }
+        let (mut others, mut found) = ([0; STRETCH], 0);
+        for (i, frequency) in frequencies.iter().enumerate() {
             others[found] = i;
-            found += usize::from(!is_plain | (*frequency == 0.0));
+            found += usize::from(*frequency == 0.0);
         }
         for &i in &others[..found] {
-            let page = columns.one(i);
-            let answer = &mut answers[i];
-            let host = self.bounds.hosts.price(page.host).map(|host| host.blend.price);
-            let capped = host.filter(|price| self.is_capped(*price));
-            answer.price = capped.unwrap_or(price);
-            answer.reason = self.reason(rule, &page, answer.frequency, capped.is_some());
-            part.count(&page, answer.frequency, answer.reason);
+            let page = One::plain(columns.rate[i], columns.weight.map_or(1.0, |weights| weights[i]));
+            reasons[i] = self.reason_unvisited(rule, &page);
+            part.count_given_up(&page, 0.0, reasons[i]);
         }
-        part
-    }
-
-    fn has_harmonic(&self) -> bool {
-        self.terms.objective == Objective::Harmonic
     }
 
     #[inline(always)]
@@ -356,14 +388,22 @@ impl<'a> Solution<'a> {
             Reason::AtHostCap
         } else if frequency > 0.0 && reaches(self.bounds.floor, frequency) {
             Reason::AtFloor
-        } else if page.rate == 0.0 {
+        } else if capped && !rule.is_out(page) {
+            Reason::AtHostCap
+        } else if frequency > 0.0 && !rule.is_out(page) {
+            Reason::Visited
+        } else {
+            self.reason_unvisited(rule, page)
+        }
+    }
+
+    /// Why a page is not visited for its own sake at the plan's price.
+    #[inline(always)]
+    fn reason_unvisited<R: Rule>(&self, rule: R, page: &One) -> Reason {
+        if page.rate == 0.0 {
             Reason::Static
         } else if rule.is_out(page) {
             Reason::Weightless
-        } else if capped {
-            Reason::AtHostCap
-        } else if frequency > 0.0 {
-            Reason::Visited
         } else if self.terms.allocation == Optimal {
             let (_, y) = rule.place(page);
             Reason::TooExpensive { worth: rule.cliff(page.shape) / y }
@@ -382,6 +422,15 @@ impl<'a> Solution<'a> {
 }
 
 use super::Allocation::Optimal;
+
+/// Turns answers into frequencies, and sums these up.
+#[inline(always)]
+fn scale<R: Rule>(rule: R, rates: &[f64], answers: &mut [f64]) -> f64 {
+    for (answer, rate) in answers.iter_mut().zip(rates) {
+        *answer *= rule.place(&One::plain(*rate, 1.0)).0;
+    }
+    lanes(answers)
+}
 
 impl<'a> Bounds<'a> {
     fn new(limits: &'a Limits) -> Self {

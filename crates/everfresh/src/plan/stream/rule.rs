@@ -2,7 +2,7 @@
 
 use super::columns::One;
 use crate::curve::Shape;
-use crate::kernel::Reciprocal;
+use crate::kernel::{Lookup, Reciprocal};
 use crate::plan::Allocation;
 
 /// A page without bounds is visited with `f = scale x answer(price x resistance)`; `answer` falls.
@@ -12,6 +12,15 @@ pub(super) trait Rule: Copy + Send + Sync {
     /// Scale and resistance.
     fn place(self, page: &One) -> (f64, f64);
     fn answer(self, x: f64, shape: Shape) -> f64;
+    /// The answers of the exponential shape to at most [`BLOCK`](super::columns::BLOCK) x, of which all hold.
+    fn answers(self, xs: &[f64], lookup: &mut Lookup, answers: &mut [f64]);
+    /// Can x be answered together with others?
+    fn holds(self, x: f64) -> bool;
+    /// Can all be?
+    #[inline(always)]
+    fn holds_all(self, xs: &[f64]) -> bool {
+        xs.iter().fold(true, |all, x| all & self.holds(*x))
+    }
     /// The answer, and how much less of it per ln x.
     fn answer_with_fall(self, x: f64, shape: Shape) -> (f64, f64);
     /// The cubic that `answer(x (1 + d))` of the exponential shape is for small d, by its coefficients.
@@ -44,6 +53,16 @@ impl<const SQUARED: bool> Rule for Optimal<SQUARED> {
     #[inline(always)]
     fn answer(self, x: f64, shape: Shape) -> f64 {
         if shape == Shape::Exponential { self.table.at(x) } else { shape.visits(x) }
+    }
+
+    #[inline(always)]
+    fn answers(self, xs: &[f64], lookup: &mut Lookup, answers: &mut [f64]) {
+        self.table.all_at(xs, lookup, answers);
+    }
+
+    #[inline(always)]
+    fn holds(self, x: f64) -> bool {
+        self.table.holds(x)
     }
 
     #[inline(always)]
@@ -90,6 +109,16 @@ impl Rule for Even {
 
     fn answer(self, x: f64, _: Shape) -> f64 {
         x.recip()
+    }
+
+    #[inline(always)]
+    fn answers(self, xs: &[f64], _: &mut Lookup, answers: &mut [f64]) {
+        answers.iter_mut().zip(xs).for_each(|(answer, x)| *answer = x.recip());
+    }
+
+    #[inline(always)]
+    fn holds(self, _: f64) -> bool {
+        true
     }
 
     fn answer_with_fall(self, x: f64, _: Shape) -> (f64, f64) {

@@ -1,16 +1,20 @@
 //! How weight is spread over rates: all that the uniform and the proportional allocation without limits depend on.
 
-use super::columns::Columns;
+use super::columns::{BLOCK, Columns};
 use super::histogram::{Filled, Histogram};
-use crate::numeric::Sum;
+use crate::numeric::{Sum, lanes_of};
 use crate::order::{Objective, Order};
 use crate::plan::{Allocation, Kept, Totals};
 use crate::units::{Frequency, Period, Unit};
+use fearless_simd::{Level, dispatch};
+
+/// Buckets per binade as powers of two.
+type Rates = Histogram<6, 6>;
 
 /// The distribution of weight over rates; those of parts add up.
 #[derive(Clone, Debug)]
 pub struct Spread {
-    histogram: Histogram<6, 6>,
+    histogram: Rates,
     /// Rate and weight of pages beyond the reach of the histogram.
     far: Vec<(f64, f64)>,
     static_weight: Sum,
@@ -31,30 +35,55 @@ impl Default for Spread {
 impl Spread {
     /// Adds pages, which must be legal.
     pub fn add(&mut self, columns: Columns<'_>) {
-        let [mut static_weight, mut pages, mut cost, mut cost_times_rate, mut times_rate] = [0.0; 5];
-        for page in (0..columns.len()).map(|i| columns.one(i)) {
-            let weight = page.count * page.weight;
-            if page.rate == 0.0 {
-                static_weight += weight;
-                continue;
-            }
-            pages += page.count;
-            times_rate += page.count * page.rate;
-            cost += page.count * page.cost;
-            cost_times_rate += page.count * page.cost * page.rate;
-            if !self.histogram.add(page.rate * Unit::Day.seconds(), weight) {
-                self.far.push((page.rate, weight));
-            }
+        for start in (0..columns.len()).step_by(BLOCK) {
+            let block = columns.part(start, columns.len().min(start + BLOCK));
+            dispatch!(Level::new(), _ => self.add_block(block));
         }
+    }
+
+    /// Adds a block of pages. One loop for each step, as in a plan's own histogram.
+    #[inline(always)]
+    fn add_block(&mut self, block: Columns<'_>) {
+        let (n, ones, mut masses) = (block.len(), [1.0; BLOCK], [0.0; BLOCK]);
+        let [weights, counts, costs] =
+            [block.weight, block.count, block.cost].map(|column| column.unwrap_or(&ones[..n]));
+        let rates = block.rate;
+        for ((mass, count), weight) in masses.iter_mut().zip(counts).zip(weights) {
+            *mass = count * weight;
+        }
+        let masses = &masses[..n];
+        let (mut paid, mut addresses, mut moments) = ([0.0; BLOCK], [0; BLOCK], [[0.0; 4]; BLOCK]);
+        for ((paid, count), cost) in paid.iter_mut().zip(counts).zip(costs) {
+            *paid = count * cost;
+        }
+        let paid = &paid[..n];
         for (sum, part) in [
-            (&mut self.static_weight, static_weight),
-            (&mut self.pages, pages),
-            (&mut self.cost, cost),
-            (&mut self.cost_times_rate, cost_times_rate),
-            (&mut self.times_rate, times_rate),
+            (&mut self.static_weight, lanes_of(rates, masses, |rate, mass| if rate == 0.0 { mass } else { 0.0 })),
+            (&mut self.pages, lanes_of(rates, counts, |rate, count| if rate == 0.0 { 0.0 } else { count })),
+            (&mut self.cost, lanes_of(rates, paid, |rate, paid| if rate == 0.0 { 0.0 } else { paid })),
+            (&mut self.cost_times_rate, lanes_of(rates, paid, |rate, paid| rate * paid)),
+            (&mut self.times_rate, lanes_of(rates, counts, |rate, count| rate * count)),
         ] {
             sum.add(part);
         }
+        for (((address, moments), rate), mass) in addresses.iter_mut().zip(&mut moments).zip(rates).zip(masses) {
+            let u;
+            (*address, u) = Rates::address(rate * Unit::Day.seconds());
+            *moments = Rates::moments(*mass, u);
+        }
+        // Static pages belong into no bucket either.
+        let is_far = |i: &usize| (addresses[*i] == Rates::NOWHERE) & (rates[*i] > 0.0);
+        if (0..n).fold(false, |any, i| any | is_far(&i)) {
+            self.far.extend((0..n).filter(is_far).map(|i| (rates[i], masses[i])));
+        }
+        for (address, moments) in addresses[..n].iter().zip(&moments) {
+            self.histogram.add_at(*address, moments);
+        }
+    }
+
+    /// All weight.
+    pub fn weight(&self) -> f64 {
+        self.sum(&self.histogram.filled(), &|_| 1.0) + self.static_weight.value()
     }
 
     /// Adds another part of the pages.

@@ -1,8 +1,9 @@
 //! What a plan gives, summed over pages.
 
+use super::STRETCH;
 use super::columns::{BLOCK, Columns, One};
 use crate::curve::Shape;
-use crate::numeric::Sum;
+use crate::numeric::{Phi, Sum, lanes, lanes_of};
 use crate::order::Order;
 use crate::plan::{Kept, Reason, Totals};
 use crate::units::{Frequency, Period};
@@ -40,99 +41,168 @@ pub(super) struct Part {
     harmonic: f64,
 }
 
-/// How well a copy is kept.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Fate {
-    /// The share of time that it is fresh.
-    pub freshness: f64,
+/// How well the copies of some pages are kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fates {
+    /// The share of time that each is fresh.
+    pub freshness: Vec<f64>,
     /// Its mean age in seconds.
-    pub age: f64,
+    pub age: Vec<f64>,
 }
 
-impl Fate {
-    /// Of a copy whose source never changes.
-    const FRESH: Fate = Fate { freshness: 1.0, age: 0.0 };
-    /// Of one that is never visited.
-    const LEFT: Fate = Fate { freshness: 0.0, age: f64::INFINITY };
+/// Freshness and age of a copy whose source never changes, and of one that is never visited.
+const FRESH: (f64, f64) = (1.0, 0.0);
+const LEFT: (f64, f64) = (0.0, f64::INFINITY);
 
-    /// Of a page that is visited with some frequency.
+impl Fates {
+    pub(super) fn with_room(pages: usize) -> Self {
+        Fates { freshness: vec![0.0; pages], age: vec![0.0; pages] }
+    }
+
+    /// Those of pages in columns that are visited with some frequencies.
     #[inline(always)]
-    pub(super) fn of(order: Order, page: &One, frequency: f64) -> Fate {
-        if page.rate == 0.0 {
-            return Fate::FRESH;
-        }
-        if frequency == 0.0 {
-            return Fate::LEFT;
-        }
-        let r = page.rate / frequency;
-        let (freshness, age_in_periods) = match page.shape {
-            Shape::Exponential => order.freshness_and_age(r),
-            shape => shape.freshness_and_age(r),
-        };
-        Fate { freshness, age: age_in_periods / frequency }
-    }
-
-    /// The same for a block of pages without shapes. Those that are visited are found first, and of these such that change less
-    /// and more often than they are visited, which have different formulas: no branch depends on a page.
-    fn of_block(order: Order, rates: &[f64], frequencies: &[f64], fates: &mut [Fate]) {
-        let (mut rarely, mut often) = ([0; BLOCK], [0; BLOCK]);
-        let (mut rare, mut many) = (0, 0);
-        for (i, (rate, frequency)) in rates.iter().zip(frequencies).enumerate() {
-            let r = rate / frequency;
-            fates[i] = if *rate == 0.0 { Fate::FRESH } else { Fate::LEFT };
-            rarely[rare] = i;
-            rare += usize::from((r > 0.0) & (r < 1.0));
-            often[many] = i;
-            many += usize::from((1.0..f64::INFINITY).contains(&r));
-        }
-        let mut answer = |list: &[usize]| {
-            for &i in list {
-                let (freshness, age_in_periods) = order.freshness_and_age(rates[i] / frequencies[i]);
-                fates[i] = Fate { freshness, age: age_in_periods / frequencies[i] };
-            }
-        };
-        answer(&rarely[..rare]);
-        answer(&often[..many]);
-    }
-
-    /// The same for pages in columns.
-    pub(super) fn of_all(order: Order, columns: Columns<'_>, frequencies: &[f64], fates: &mut [Fate]) {
+    pub(super) fn fill(&mut self, order: Order, columns: Columns<'_>, frequencies: &[f64]) {
         if columns.shape.is_some() {
-            for (i, fate) in fates[..columns.len()].iter_mut().enumerate() {
-                *fate = Fate::of(order, &columns.one(i), frequencies[i]);
+            for (i, frequency) in frequencies[..columns.len()].iter().enumerate() {
+                (self.freshness[i], self.age[i]) = fate(order, &columns.one(i), *frequency);
             }
             return;
         }
-        let blocks = columns.rate.chunks(BLOCK).zip(frequencies.chunks(BLOCK)).zip(fates.chunks_mut(BLOCK));
-        blocks.for_each(|((rates, frequencies), fates)| Fate::of_block(order, rates, frequencies, fates));
+        let blocks = columns.rate.chunks(BLOCK).zip(frequencies.chunks(BLOCK));
+        let fates = self.freshness.chunks_mut(BLOCK).zip(self.age.chunks_mut(BLOCK));
+        blocks.zip(fates).for_each(|((rates, frequencies), fates)| fill_block(order, (rates, frequencies), fates));
+    }
+}
+
+/// The fate of a page that is visited with some frequency.
+#[inline(never)]
+fn fate(order: Order, page: &One, frequency: f64) -> (f64, f64) {
+    if page.rate == 0.0 {
+        return FRESH;
+    }
+    if frequency == 0.0 {
+        return LEFT;
+    }
+    let r = page.rate / frequency;
+    let (freshness, age_in_periods) = match page.shape {
+        Shape::Exponential => order.freshness_and_age(r),
+        shape => shape.freshness_and_age(r),
+    };
+    (freshness, age_in_periods / frequency)
+}
+
+/// The fates of a block of pages without shapes. Those that are visited are found first, and of these such that change less and more
+/// often than they are visited, which have different formulas: no branch depends on a page.
+#[inline(always)]
+fn fill_block(order: Order, (rates, frequencies): (&[f64], &[f64]), (freshness, age): (&mut [f64], &mut [f64])) {
+    let mut ratios = [0.0; BLOCK];
+    for ((ratio, rate), frequency) in ratios.iter_mut().zip(rates).zip(frequencies) {
+        *ratio = rate / frequency;
+    }
+    for ((rate, freshness), age) in rates.iter().zip(&mut *freshness).zip(&mut *age) {
+        (*freshness, *age) = if *rate == 0.0 { FRESH } else { LEFT };
+    }
+    let (mut rarely, mut often, mut rare, mut many) = ([0; BLOCK], [0; BLOCK], 0, 0);
+    let mut small = [0.0; BLOCK];
+    for (i, r) in ratios[..rates.len()].iter().enumerate() {
+        rarely[rare] = i;
+        small[rare] = *r;
+        rare += usize::from((*r > 0.0) & (*r < 1.0));
+        often[many] = i;
+        many += usize::from((1.0..f64::INFINITY).contains(r));
+    }
+    let mut told = [(0.0, 0.0); BLOCK];
+    let told = &mut told[..rare];
+    if order == Order::Fixed {
+        // As `freshness_and_age` has it, without its choice.
+        for (told, r) in told.iter_mut().zip(small) {
+            let phi = Phi::downward(r);
+            *told = (phi.e1, r * phi.e3);
+        }
+    } else {
+        told.iter_mut().zip(small).for_each(|(told, r)| *told = order.freshness_and_age(r));
+    }
+    for (&i, (fresh, age_in_periods)) in rarely.iter().zip(told) {
+        (freshness[i], age[i]) = (*fresh, *age_in_periods / frequencies[i]);
+    }
+    for &i in &often[..many] {
+        let (fresh, age_in_periods) = order.freshness_and_age(ratios[i]);
+        (freshness[i], age[i]) = (fresh, age_in_periods / frequencies[i]);
     }
 }
 
 impl Part {
-    /// Counts a page.
+    /// What some pages sum to, at most [`STRETCH`], but for who is given up.
     #[inline(always)]
-    pub(super) fn add(&mut self, order: Order, with_harmonic: bool, page: &One, frequency: f64, fate: Fate) {
-        let weight = page.count * page.weight;
-        self.pages += page.count;
-        self.visits += page.count * frequency;
-        self.spending += page.count * page.cost * frequency;
-        self.weight += weight;
-        self.fresh += weight * fate.freshness;
-        // Choices, not branches: which pages are visited cannot be foreseen.
-        let is_kept = fate.age < f64::INFINITY;
-        self.kept_weight += if is_kept { weight } else { 0.0 };
-        self.kept_age += weight * if is_kept { fate.age } else { 0.0 };
-        // A page without weight counts for nothing, not even where its penalty is infinite.
-        if with_harmonic && page.rate > 0.0 && weight > 0.0 {
-            self.harmonic += weight * order.harmonic(page.rate / frequency);
+    pub(super) fn of(
+        order: Order,
+        with_harmonic: bool,
+        columns: Columns<'_>,
+        frequencies: &[f64],
+        fates: &Fates,
+    ) -> Part {
+        let n = columns.len();
+        let (frequencies, freshness, age) = (&frequencies[..n], &fates.freshness[..n], &fates.age[..n]);
+        if !columns.is_plain() {
+            return Part::of_any(order, with_harmonic, columns, frequencies, (freshness, age));
+        }
+        let ones = [1.0; STRETCH];
+        let weights = columns.weight.unwrap_or(&ones[..n]);
+        let visits = lanes(frequencies);
+        Part {
+            pages: n as f64,
+            static_pages: lanes_of(columns.rate, weights, |rate, _| if rate == 0.0 { 1.0 } else { 0.0 }),
+            given_up: 0.0,
+            visits,
+            spending: visits,
+            weight: lanes(weights),
+            fresh: lanes_of(weights, freshness, |weight, freshness| weight * freshness),
+            // Choices, not branches: which pages are visited cannot be foreseen.
+            kept_weight: lanes_of(weights, age, |weight, age| if age < f64::INFINITY { weight } else { 0.0 }),
+            kept_age: lanes_of(weights, age, |weight, age| weight * if age < f64::INFINITY { age } else { 0.0 }),
+            harmonic: if with_harmonic { harmonic(order, columns, frequencies) } else { 0.0 },
         }
     }
 
-    pub(super) fn count(&mut self, page: &One, frequency: f64, reason: Reason) {
+    #[inline(never)]
+    fn of_any(
+        order: Order,
+        with_harmonic: bool,
+        columns: Columns<'_>,
+        frequencies: &[f64],
+        (freshness, age): (&[f64], &[f64]),
+    ) -> Part {
+        let mut part = Part::default();
+        for (i, frequency) in frequencies.iter().enumerate() {
+            let page = columns.one(i);
+            let weight = page.count * page.weight;
+            part.pages += page.count;
+            part.static_pages += if page.rate == 0.0 { page.count } else { 0.0 };
+            part.visits += page.count * frequency;
+            part.spending += page.count * page.cost * frequency;
+            part.weight += weight;
+            part.fresh += weight * freshness[i];
+            let is_kept = age[i] < f64::INFINITY;
+            part.kept_weight += if is_kept { weight } else { 0.0 };
+            part.kept_age += weight * if is_kept { age[i] } else { 0.0 };
+        }
+        part.harmonic = if with_harmonic { harmonic(order, columns, frequencies) } else { 0.0 };
+        part
+    }
+
+    /// Counts a page that is not visited, if that is for its price.
+    pub(super) fn count_given_up(&mut self, page: &One, frequency: f64, reason: Reason) {
         let is_left = frequency == 0.0 && matches!(reason, Reason::TooExpensive { .. } | Reason::AtHostCap);
         self.given_up += if is_left { page.count } else { 0.0 };
-        self.static_pages += if page.rate == 0.0 { page.count } else { 0.0 };
     }
+}
+
+/// The sum of weighted penalties. A page without weight counts for nothing, not even where its penalty is infinite.
+#[inline(never)]
+fn harmonic(order: Order, columns: Columns<'_>, frequencies: &[f64]) -> f64 {
+    let pages = frequencies.iter().enumerate().map(|(i, frequency)| (columns.one(i), frequency));
+    let counting = pages.filter(|(page, _)| page.rate > 0.0 && page.weight > 0.0);
+    counting.map(|(page, frequency)| page.count * page.weight * order.harmonic(page.rate / frequency)).sum()
 }
 
 impl Tally {

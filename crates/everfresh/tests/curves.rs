@@ -147,7 +147,7 @@ fn half_lives_are_half_lives() {
 #[test]
 fn degenerate_curves_are_the_simple_ones() {
     let exponential = Exponential::new(per_day(3.0, 1.0));
-    let same: [Box<dyn DivergenceCurve>; 4] = [
+    let same: [Box<dyn DivergenceCurve>; 5] = [
         Box::new(Scroll::new(per_day(3.0, 1.0), 1, 1.0).unwrap()),
         Box::new(Churn::new(per_day(3.0, 1.0), 1.0).unwrap()),
         Box::new(Weibull::new(per_day(3.0, 1.0), 1.0).unwrap()),

@@ -165,7 +165,7 @@ impl Estimator for TwoRate {
     }
 }
 
-/// By so much, as a logarithm, a rhythm must have foreseen visits better than a constant rate: 20 to 1, as with a profile.
+/// A rhythm must have foreseen visits better than a constant rate by so many standard errors over pages.
 const BETTER: f64 = 3.0;
 
 /// The rhythm under which these pages' visits were foreseen best, each visit by those before it; none unless that was clearly better than by
@@ -183,7 +183,12 @@ pub fn best_rhythm(prior: Prior, pages: &[&[Observation]]) -> Option<TwoRates> {
         }
     }
     let best = super::best_foreseen(rhythms, pages, |rhythm| Some(TwoRate::new(prior, rhythm)))?;
-    let with: f64 = pages.iter().map(|page| foresight(&mut TwoRate::new(prior, best), *page).log_likelihood).sum();
-    let without: f64 = pages.iter().map(|page| foresight(&mut Gamma::new(prior), *page).log_likelihood).sum();
-    (with > without + BETTER).then_some(best)
+    let gain = |page: &[Observation]| {
+        let with = foresight(&mut TwoRate::new(prior, best), page).log_likelihood;
+        with - foresight(&mut Gamma::new(prior), page).log_likelihood
+    };
+    let gains: Vec<f64> = pages.iter().map(|page| gain(page)).collect();
+    let (sum, squares) = gains.iter().fold((0.0, 0.0), |(sum, squares), gain| (sum + gain, squares + gain * gain));
+    let error = (squares - sum * sum / gains.len() as f64).max(0.0).sqrt();
+    (sum > BETTER * error.max(1.0)).then_some(best)
 }

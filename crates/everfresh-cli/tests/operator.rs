@@ -225,8 +225,8 @@ fn a_store_whose_clock_was_ahead_says_so() {
 fn many_pages_are_changed_together() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    let list: String = (0..25_000).map(|number| format!("https://a.example/{number}\n")).collect();
-    std::fs::write(dir.join("list.txt"), list).unwrap();
+    let list: Vec<String> = (0..25_000).map(|number| format!("https://a.example/{number}")).collect();
+    std::fs::write(dir.join("list.txt"), list.join("\n")).unwrap();
     said(dir, &["add", "list.txt", "--budget", "10/day"]);
     assert!(said(dir, &["add", "list.txt", "--weight", "3"]).contains("25000 of them changed"));
     assert_eq!(said(dir, &["export"]).matches(",live,3.0,").count(), 25_000);

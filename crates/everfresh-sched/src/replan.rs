@@ -78,7 +78,9 @@ impl State {
             }
         }
         // Those that have one stand apart.
-        other.into_iter().for_each(|host| self.settle(host));
+        for host in other {
+            self.settle(host);
+        }
         for (id, gate) in &mut self.gates.0 {
             gate.price = full.price_of_group(*id);
         }

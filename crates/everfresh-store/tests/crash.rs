@@ -177,7 +177,9 @@ fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space() {
     let more: Vec<_> = (0..500).map(|more| (PageId(u64::MAX - more), PageTerms::new(HostId(0)))).collect();
     durable.add_all(60.0, &more).unwrap();
     assert!(durable.lease(60.0, 5).is_err() && durable.state().live().all(|(lease, _)| lease < leases[0].id));
-    [ballast, again].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    for path in [ballast, again] {
+        std::fs::remove_file(path).unwrap();
+    }
     durable.release().unwrap();
     (200..400).for_each(|number| step(&mut durable, number).unwrap());
     durable.compact().unwrap();

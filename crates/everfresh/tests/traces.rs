@@ -264,7 +264,9 @@ fn curves_foretell(histories: &[History], end: u64, groups: &[poisson::Group]) {
         let (mut seen, mut visited, mut foretold) = (0.0, 0.0, [0.0; 3]);
         for history in histories {
             let mut page = Sightings::NONE;
-            visits(history, end, DAY / 2).iter().for_each(|visit| page.observe(visit));
+            for visit in &visits(history, end, DAY / 2) {
+                page.observe(visit);
+            }
             let rate = page.estimate(prior).rate;
             let gap = Period::of(1.0 / rate.per_day(), Unit::Day).unwrap();
             let like = groups.iter().find(|group| (group.mean_gap.0..group.mean_gap.1).contains(&gap));

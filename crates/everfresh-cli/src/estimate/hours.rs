@@ -43,7 +43,9 @@ impl Hours {
             groups[group].pages += 1;
             groups[group].learn(page, prior(page.group))?;
         }
-        groups.iter_mut().for_each(|group| group.clock = group.profile.clock());
+        for group in &mut groups {
+            group.clock = group.profile.clock();
+        }
         Ok(Hours(groups))
     }
 

@@ -132,8 +132,11 @@ fn two_rates(table: Table) -> Result<Learner<impl Model>> {
     })
 }
 
+/// The group of a page, and what its visits saw.
+type Grouped = (u32, Vec<Observation>);
+
 /// What the visits of pages saw, with the group of each: of some thousands at most, evenly drawn by name. And how many pages there are.
-pub(crate) fn observations(args: &VisitArgs) -> Result<(usize, Vec<(u32, Vec<Observation>)>)> {
+pub(crate) fn observations(args: &VisitArgs) -> Result<(usize, Vec<Grouped>)> {
     let mut learner = Learner::new(Table::open(args, RowsArg::Visits)?, Alone::<Naive>::new())?;
     let pages = learner.by_name();
     let seen = learner.record(&pages)?.into_iter().map(|page| (page.group, page.visits)).collect();

@@ -61,8 +61,9 @@ impl Worker {
         let tells = Arc::clone(&told);
         let reading = std::thread::spawn(move || {
             for line in lines.map_while(std::result::Result::ok) {
-                let count = line.strip_prefix("acknowledged ").and_then(|count| count.parse().ok());
-                count.into_iter().for_each(|count| tells.store(count, Ordering::SeqCst));
+                if let Some(count) = line.strip_prefix("acknowledged ").and_then(|count| count.parse().ok()) {
+                    tells.store(count, Ordering::SeqCst);
+                }
             }
         });
         Worker { process, told, reading }

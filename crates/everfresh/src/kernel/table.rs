@@ -101,6 +101,7 @@ impl Lookup {
 }
 
 /// Cubics in their places.
+#[expect(clippy::large_stack_arrays, reason = "made once for each table, and a boxed slice would not know its length")]
 fn placed(cubics: Vec<[f64; 4]>) -> Box<[[f64; 4]; PLACES]> {
     let mut places = Box::new([[0.0; 4]; PLACES]);
     places.iter_mut().zip(cubics).for_each(|(place, cubic)| *place = cubic);
@@ -246,7 +247,6 @@ impl Reciprocal {
         let below_ceiling = 1.0 - if y < 1.0 { y } else { 1.0 };
         let bits = below_ceiling.to_bits() & upper | y.to_bits() & !upper;
         // The last bits are all that is asked for.
-        #[expect(clippy::cast_possible_truncation, reason = "an address is taken by its last bits")]
         let place = ((bits >> SHIFT).wrapping_sub(base) & (PLACES as u64 - 1)) as u32;
         // The bits behind the address as a number in 1..2, less one.
         let u = f64::from_bits((bits << FINENESS) & MANTISSA | 1f64.to_bits()) - 1.0;

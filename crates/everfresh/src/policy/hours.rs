@@ -217,7 +217,9 @@ impl Cycle {
         self.witness.hear(gain, told.len() as f64);
         for watch in &told {
             let cells: Vec<(usize, f64)> = self.cells(watch).collect();
-            cells.into_iter().for_each(|(cell, seconds)| self.expected[cell] += watch.rate * seconds);
+            for (cell, seconds) in cells {
+                self.expected[cell] += watch.rate * seconds;
+            }
         }
         self.changed.extend(told.into_iter().filter(|watch| watch.changed));
         self.forget();

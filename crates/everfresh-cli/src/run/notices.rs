@@ -108,10 +108,8 @@ impl Notices {
 }
 
 fn read(path: &Path) -> Vec<Notice> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let notice = |line: &str| {
-        let read = serde_json::from_str::<Notice>(line);
-        read.inspect_err(|error| warn!(file = %path.display(), "a notice cannot be read: {error}")).ok()
-    };
+    let warn = |error: &dyn std::fmt::Display| warn!(file = %path.display(), "a notice cannot be read: {error}");
+    let text = std::fs::read_to_string(path).inspect_err(|error| warn(error)).unwrap_or_default();
+    let notice = |line: &str| serde_json::from_str::<Notice>(line).inspect_err(|error| warn(error)).ok();
     text.lines().filter_map(notice).collect()
 }

@@ -6,6 +6,7 @@
 
 use everfresh::curve::{Bursts, DivergenceCurve, Exponential, Lomax, Shape, Weibull};
 use everfresh::income::{Asset, Population};
+use everfresh::kernel::Reciprocal;
 use everfresh::plan::Reason;
 use everfresh::plan::stream::{Columns, Limits, Outcome, Outlook, Solution, plan};
 use everfresh::{Allocation, Frequency, Objective, Order, Page, Period, Plan, Price, Rate, Terms, Unit};
@@ -569,5 +570,43 @@ fn the_short_way_and_the_long_way_agree() {
                 assert!(*spent <= cap * (1.0 + 1e-9), "a host spends {spent} of {cap}");
             }
         }
+    }
+}
+
+/// Hosts of very different sizes, more pages than a sample holds and none that is odd: every full host spends its cap to nine digits, every
+/// other what its pages want at the plan's price, on any number of threads.
+#[test]
+fn full_hosts_spend_their_caps() {
+    let (n, hosts) = (3 << 19, 4000u32);
+    let (rate, random) = (many_rates(n), many_rates(3 * n));
+    let weight: Vec<f64> = random[n..2 * n].iter().map(|x| (x / 100.0).powf(0.7)).collect();
+    // As many pages on hosts 1 to 2 as on hosts 2 to 4.
+    let host_of = |x: &f64| (f64::from(hosts).powf((x.log10() + 4.0) / 6.0)) as u32;
+    let host: Vec<u32> = random[2 * n..].iter().map(host_of).collect();
+    let columns = Columns { weight: Some(&weight), host: Some(&host), ..Columns::new(&rate) };
+    let table = Reciprocal::of(Order::Fixed, Objective::Freshness);
+    for (budget, cap) in [(1e5, 40.0), (1e5, 100.0), (1e6, 2e3)] {
+        let limits = Limits { floor: 0.0, caps: vec![cap; hosts as usize] };
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut frequencies = vec![0.0; n];
+            let outcome =
+                pool.install(|| plan(columns, terms(Objective::Freshness, budget), &limits, &mut frequencies)).unwrap();
+            (outcome, frequencies)
+        };
+        let (outcome, frequencies) = run(1);
+        assert!((outcome.spent / budget - 1.0).abs() < 1e-9, "{outcome:?}");
+        let (mut spent, mut wanted) = (vec![0.0; hosts as usize], vec![0.0; hosts as usize]);
+        for (i, host) in host.iter().enumerate() {
+            spent[*host as usize] += frequencies[i];
+            wanted[*host as usize] += rate[i] * table.at(outcome.price * rate[i] / weight[i]);
+        }
+        let full = wanted.iter().filter(|wanted| **wanted > cap).count();
+        assert!((10..hosts as usize / 2).contains(&full), "{full} hosts are full");
+        for (host, (spent, wanted)) in spent.iter().zip(&wanted).enumerate() {
+            let right = wanted.min(cap);
+            assert!((spent - right).abs() <= 2e-9 * right, "host {host}: {spent} instead of {right}, cap {cap}");
+        }
+        assert!((outcome, frequencies) == run(3));
     }
 }

@@ -10,6 +10,7 @@
 
 use std::sync::OnceLock;
 
+use crate::numeric::lanes;
 use crate::order::{Objective, Order};
 
 /// Cubics per binade, as a power of two.
@@ -24,7 +25,7 @@ const MANTISSA: u64 = (1 << 52) - 1;
 const PLACES: usize = 1 << 14;
 
 /// So many y are answered together at most: what that takes stays in the nearest cache.
-pub(crate) const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 512;
 
 /// The address of a positive number: its exponent and the first bits behind it.
 const fn key(x: f64) -> u64 {
@@ -92,12 +93,24 @@ pub(crate) struct Lookup {
     places: [u32; BLOCK],
     us: [f64; BLOCK],
     rows: [[f64; 4]; BLOCK],
+    /// How far u moves as y does.
+    pers: [f64; BLOCK],
+    terms: [[f64; BLOCK]; 4],
 }
 
 impl Lookup {
     pub(crate) const fn new() -> Self {
-        Lookup { places: [0; BLOCK], us: [0.0; BLOCK], rows: [[0.0; 4]; BLOCK] }
+        let [us, pers] = [[0.0; BLOCK]; 2];
+        Lookup { places: [0; BLOCK], us, rows: [[0.0; 4]; BLOCK], pers, terms: [[0.0; BLOCK]; 4] }
     }
+}
+
+/// A cubic in u as one in the share by which y changes, around a place on it.
+#[inline(always)]
+fn moved([a, b, c, d]: &[f64; 4], u: f64, per: f64) -> [f64; 4] {
+    let bend = c + 3.0 * d * u;
+    let slope = b + u * (c + bend);
+    [a + u * (b + u * (c + u * d)), per * slope, per * per * bend, per * per * per * d]
 }
 
 /// Cubics in their places.
@@ -200,13 +213,37 @@ impl Reciprocal {
             let s = fall / value;
             return [value, -fall, fall * (s + 1.0) / 2.0, -fall * (s + 1.0) * (s + 2.0) / 6.0];
         }
-        let (bits, [a, b, c, d], u) = self.locate(y);
-        // How far u moves per d; see `with_fall`.
+        let (bits, cubic, u) = self.locate(y);
+        moved(cubic, u, self.per(y, bits))
+    }
+
+    /// How far u moves per share of y, whose bits are those of its address; see [`Reciprocal::with_fall`].
+    #[inline(always)]
+    fn per(&self, y: f64, bits: u64) -> f64 {
         let per = f64::from_bits((2046 << 52) - (bits & EXPONENT)) * 64.0 * y;
-        let per = if y >= self.split { -per } else { per };
-        let bend = c + 3.0 * d * u;
-        let slope = b + u * (c + bend);
-        [a + u * (b + u * (c + u * d)), per * slope, per * per * bend, per * per * per * d]
+        if y >= self.split { -per } else { per }
+    }
+
+    /// The sum of masses times [`Reciprocal::around`] over at most [`BLOCK`] y below the ceiling that the table holds.
+    #[inline(always)]
+    pub(crate) fn sum_around(&self, ys: &[f64], masses: &[f64], lookup: &mut Lookup) -> [f64; 4] {
+        let n = ys.len();
+        for (((y, place), u), per) in ys.iter().zip(&mut lookup.places).zip(&mut lookup.us).zip(&mut lookup.pers) {
+            let bits;
+            (bits, *place, *u) = self.place(*y);
+            *per = self.per(*y, bits);
+        }
+        for (place, row) in lookup.places.iter().zip(&mut lookup.rows).take(n) {
+            *row = self.cubics[*place as usize % PLACES];
+        }
+        let [first, second, third, fourth] = &mut lookup.terms;
+        let rows = lookup.rows.iter().zip(&lookup.us).zip(&lookup.pers).zip(masses).take(n);
+        let terms = first.iter_mut().zip(second).zip(third).zip(fourth);
+        for ((((a, b), c), d), (((row, u), per), mass)) in terms.zip(rows) {
+            let around = moved(row, *u, *per);
+            (*a, *b, *c, *d) = (mass * around[0], mass * around[1], mass * around[2], mass * around[3]);
+        }
+        lookup.terms.each_ref().map(|terms| lanes(&terms[..n]))
     }
 
     /// Is y a place of the table, or above the ceiling?
@@ -310,6 +347,25 @@ mod tests {
                         "{objective:?} {y} {change}: {told} {there}"
                     );
                 }
+            }
+        }
+    }
+
+    /// The sums of many are those of one by one.
+    #[test]
+    fn many_are_summed_as_one_by_one() {
+        for objective in Objective::ALL {
+            let table = Reciprocal::of(Order::Fixed, objective);
+            let ys: Vec<f64> = (0..200).map(|i| (f64::from(i) / 20.0 - 9.99).exp2()).filter(|y| *y < 0.9).collect();
+            let masses: Vec<f64> = (0..ys.len()).map(|i| 1.0 + (i % 7) as f64).collect();
+            let mut sums = [0.0; 4];
+            for (y, mass) in ys.iter().zip(&masses) {
+                sums.iter_mut().zip(table.around(*y)).for_each(|(sum, part)| *sum += mass * part);
+            }
+            let mut lookup = Lookup::new();
+            let together = dispatch!(Level::new(), _ => table.sum_around(&ys, &masses, &mut lookup));
+            for (sum, together) in sums.iter().zip(together) {
+                assert!((together / sum - 1.0).abs() < 1e-13, "{objective:?}: {together} {sum}");
             }
         }
     }

@@ -148,6 +148,16 @@ impl Blend {
 
     /// The price at which `budget` is spent, near `start`; `spending` gives what is spent and how much less per ln price.
     pub(crate) fn spending(budget: f64, start: f64, spending: impl Fn(f64) -> (f64, f64)) -> Self {
+        Blend::spending_within(1e-13, budget, start, spending)
+    }
+
+    /// The same where one price is as good as two that spend the budget to such a share.
+    pub(crate) fn spending_within(
+        tolerance: f64,
+        budget: f64,
+        start: f64,
+        spending: impl Fn(f64) -> (f64, f64),
+    ) -> Self {
         let price = solve(budget.recip(), start, |price| {
             let (spent, fall) = spending(price);
             Evaluation { value: spent.recip(), elasticity: fall / spent }
@@ -161,7 +171,7 @@ impl Blend {
             return Blend { price: 0.0, ..Blend::at(lowest.unwrap_or(1.0)) };
         }
         // All of it goes into what was promised, or the price is right.
-        if price.is_infinite() || (spending(price).0 / budget - 1.0).abs() < 1e-13 {
+        if price.is_infinite() || (spending(price).0 / budget - 1.0).abs() < tolerance {
             return Blend::at(price);
         }
         Blend::around(price, budget, |price| spending(price).0)

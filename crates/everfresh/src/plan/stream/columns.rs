@@ -53,6 +53,11 @@ pub trait Pages {
 
     /// Calls `each` on some pages that stand for all, and returns about which share of all they are.
     fn sample(&self, each: &mut dyn FnMut(Columns<'_>)) -> std::result::Result<f64, Self::Error>;
+
+    /// The same with more pages, if they are at hand, so that they stand for each large host; perhaps in parallel.
+    fn large_sample(&self, each: &(dyn Fn(Columns<'_>) + Sync)) -> std::result::Result<f64, Self::Error> {
+        self.sample(&mut |chunk| each(chunk))
+    }
 }
 
 /// Pages that are handled together: large enough that adding up costs nothing, small enough to share out.
@@ -67,6 +72,10 @@ pub(super) use crate::kernel::BLOCK;
 /// A sample is so many blocks of so many pages.
 const SAMPLE_BLOCKS: usize = 64;
 const SAMPLE_BLOCK: usize = 1 << 12;
+
+/// A large one has one of so many runs of pages, from everywhere: pages of a host may lie together.
+const LARGE_SAMPLE: usize = 32;
+const RUN: usize = 64;
 
 impl<'a> Columns<'a> {
     /// Pages of weight and cost 1 without bounds.
@@ -125,6 +134,14 @@ impl<'a> Columns<'a> {
         parts.map(|((_, chunk), out)| fill(chunk, out)).collect()
     }
 
+    /// Some runs of pages without other columns than rates, weights and hosts, copied out.
+    fn runs(self) -> (Vec<f64>, Option<Vec<f64>>, Option<Vec<u32>>) {
+        fn pick<T: Copy>(column: &[T]) -> Vec<T> {
+            column.chunks(RUN).step_by(LARGE_SAMPLE).flatten().copied().collect()
+        }
+        (pick(self.rate), self.weight.map(pick), self.host.map(pick))
+    }
+
     /// The host of a page: the first where there is no such column.
     #[inline(always)]
     pub(super) fn host_of(&self, i: usize) -> u32 {
@@ -151,25 +168,6 @@ impl<'a> Columns<'a> {
     pub(super) fn check_each(self) -> std::result::Result<(), BadPage> {
         let found = (0..self.len()).find(|i| !self.one(*i).is_legal());
         found.map_or(Ok(()), |i| Err((i, self.one(i).illness())))
-    }
-
-    /// Fills `xs` with `factor` x resistance x `last`, and says whether all pages are legal, change and count: a loop without
-    /// branches, which the compiler turns into vector instructions.
-    #[inline(always)]
-    pub(super) fn resistances<R: super::rule::Rule>(&self, rule: R, factor: f64, last: f64, xs: &mut [f64]) -> bool {
-        let sane = |x: f64| (SMALLEST..=LARGEST).contains(&x);
-        let mut good = true;
-        let mut one = |x: &mut f64, rate: f64, weight: f64| {
-            *x = factor * rule.place(&One::plain(rate, weight)).1 * last;
-            good &= sane(rate) & sane(weight);
-        };
-        match self.weight {
-            Some(weights) => {
-                xs.iter_mut().zip(self.rate).zip(weights).for_each(|((x, rate), weight)| one(x, *rate, *weight));
-            }
-            None => xs.iter_mut().zip(self.rate).for_each(|(x, rate)| one(x, *rate, 1.0)),
-        }
-        good
     }
 
     /// Are there no columns but rates, and perhaps weights and hosts?
@@ -217,6 +215,18 @@ impl Pages for Columns<'_> {
         }
         Ok((SAMPLE_BLOCKS * SAMPLE_BLOCK) as f64 / n as f64)
     }
+
+    fn large_sample(&self, each: &(dyn Fn(Columns<'_>) + Sync)) -> Result<f64> {
+        if !self.is_plain() || self.len() <= CHUNK {
+            return self.sample(&mut |chunk| each(chunk));
+        }
+        let seen = self.chunks().map(|(_, chunk)| {
+            let (rate, weight, host) = chunk.runs();
+            each(Columns { weight: weight.as_deref(), host: host.as_deref(), ..Columns::new(&rate) });
+            rate.len()
+        });
+        Ok(seen.sum::<usize>() as f64 / self.len() as f64)
+    }
 }
 
 /// Finds the first page whose curve cannot be planned on these terms; reads nothing where there cannot be any.
@@ -261,6 +271,12 @@ impl One {
     pub(super) const fn plain(rate: f64, weight: f64) -> One {
         let shape = Shape::Exponential;
         One { rate, weight, cost: 1.0, count: 1.0, promise: 0.0, most: f64::INFINITY, host: 0, shape }
+    }
+
+    /// What it spends at a price, if nothing keeps it from that.
+    pub(super) fn spending<R: super::rule::Rule>(&self, rule: R, price: f64) -> f64 {
+        let (scale, y) = rule.place(self);
+        self.count * self.cost * scale * rule.answer(price * y, self.shape)
     }
 
     /// Is every value within its bounds?

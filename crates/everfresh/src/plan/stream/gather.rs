@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use fearless_simd::{Level, dispatch};
+use fearless_simd::{Level, Simd, SimdBase, SimdMask, dispatch};
 use rayon::prelude::*;
 
 use super::columns::{BLOCK, BadPage, Columns, One, Pages};
 use super::histogram::{Filled, Histogram};
 use super::hosts::Hosts;
 use super::rule::Rule;
+use super::visited::Visited;
 use crate::curve::Shape;
 use crate::numeric::{Evaluation, Sum, solve};
 use crate::plan::price::Blend;
@@ -23,6 +24,19 @@ pub(super) struct Window {
 impl Window {
     pub(super) fn around(base: f64) -> Self {
         Window { base, width: 1.0 + 1.0 / 32.0 }
+    }
+
+    /// Where the price is known less well: more pages have to be kept one by one.
+    pub(super) fn wide(base: f64) -> Self {
+        Window { base, width: 1.0 + 1.0 / 8.0 }
+    }
+
+    pub(super) fn lowest(&self) -> f64 {
+        self.base / self.width
+    }
+
+    pub(super) fn highest(&self) -> f64 {
+        self.base * self.width
     }
 
     /// The x at which a page may reach the cliff within the window, or comes so near that its bucket is no cubic.
@@ -45,6 +59,11 @@ pub(super) struct Bounds<'a> {
 }
 
 impl Bounds<'_> {
+    /// Do the pages of a chunk have no bounds but the caps?
+    pub(super) fn leave_free(&self, chunk: Columns<'_>) -> bool {
+        chunk.is_plain() && self.floor == 0.0
+    }
+
     /// The lowest and the highest frequency of a page, given its scale and resistance.
     #[inline(always)]
     pub(super) fn of<R: Rule>(&self, rule: R, page: &One, scale: f64, y: f64) -> (f64, f64) {
@@ -180,43 +199,54 @@ impl Curved {
     }
 }
 
-/// A block of pages on its way into the histogram. One loop for each step: the compiler makes vector instructions of most, and the
-/// others have no branches that cannot be foreseen.
+/// A block of pages on its way into the histogram.
 pub(super) struct Block {
-    cliff: Range<f64>,
     pub xs: [f64; BLOCK],
     pub masses: [f64; BLOCK],
+    buckets: Buckets,
+}
+
+/// Which buckets the pages of a block belong into.
+struct Buckets {
+    /// From here up pages belong into none; those beyond the end of the range are given up in the whole window.
+    cliff: Range<f64>,
     addresses: [u64; BLOCK],
-    moments: [[f64; 4]; BLOCK],
-    kinked: [usize; BLOCK],
+    us: [f64; BLOCK],
 }
 
 impl Block {
     pub(super) fn new<R: Rule>(rule: R, window: Window) -> Self {
         let cliff = window.cliff(rule, Shape::Exponential);
-        let [xs, masses] = [[0.0; BLOCK]; 2];
-        Block { cliff, xs, masses, addresses: [0; BLOCK], moments: [[0.0; 4]; BLOCK], kinked: [0; BLOCK] }
+        let [xs, masses, us] = [[0.0; BLOCK]; 3];
+        Block { xs, masses, buckets: Buckets { cliff, addresses: [0; BLOCK], us } }
     }
 
-    /// Moves the pages whose hosts are not at their caps anywhere in the window to the front: so many. Lists those whose hosts
-    /// are in a part of it: so many.
-    fn set_aside(&mut self, part: Columns<'_>, bounds: &Bounds<'_>, roles: &[f64]) -> (usize, usize) {
-        let (mut kept, mut unsure) = (0, 0);
-        for i in 0..part.len() {
-            let role = roles[bounds.hosts.slot(part.host_of(i))];
-            self.xs[kept] = self.xs[i];
-            self.masses[kept] = self.masses[i];
+    /// Moves those of the first pages whose hosts are not at their caps anywhere in the window to the front: so many. Lists those whose
+    /// hosts are in a part of it: so many.
+    #[inline(always)]
+    fn set_aside(
+        &mut self,
+        part: Columns<'_>,
+        places: impl Iterator<Item = usize>,
+        bounds: &Bounds<'_>,
+        roles: &[f64],
+        unsure: &mut [usize; BLOCK],
+    ) -> (usize, usize) {
+        let (mut kept, mut listed) = (0, 0);
+        for (k, place) in places.enumerate() {
+            let role = roles[bounds.hosts.slot(part.host_of(place))];
+            (self.xs[kept], self.masses[kept]) = (self.xs[k], self.masses[k]);
             kept += usize::from(role > 0.0);
-            self.kinked[unsure] = i;
-            unsure += usize::from(role < 0.0);
+            unsure[listed] = place;
+            listed += usize::from(role < 0.0);
         }
-        (kept, unsure)
+        (kept, listed)
     }
 
     /// What becomes of the pages of each host, as a table of signs: 1 for those that follow the price in the whole window, 0
     /// for those that stay at a cap, -1 where it depends.
     fn roles(bounds: &Bounds<'_>, window: Window) -> Vec<f64> {
-        let (low, high) = (window.base / window.width, window.base * window.width);
+        let (low, high) = (window.lowest(), window.highest());
         let role = |price: f64| match price {
             _ if price <= low => 1.0,
             _ if price <= high => -1.0,
@@ -224,40 +254,16 @@ impl Block {
         };
         bounds.hosts.table(|own| role(own.blend.price), 1.0)
     }
+}
 
-    /// Moves those of the first pages that are visited at some price of the window to the front: so many. As a rule that is less
-    /// than half of them.
-    #[inline(always)]
-    fn leave_given_up(&mut self, pages: usize) -> usize {
-        let mut kept = 0;
-        for i in 0..pages.min(BLOCK) {
-            let (x, mass) = (self.xs[i], self.masses[i]);
-            // The remainder is the number itself, which the compiler then need not check.
-            self.xs[kept % BLOCK] = x;
-            self.masses[kept % BLOCK] = mass;
-            kept += usize::from(x < self.cliff.end);
-        }
-        kept
-    }
+/// A budget is spent but for such a share: far less than what the tables hold, and far more than sums of a great many pages lose,
+/// so that two prices are blended only where pages are given up together.
+pub(super) const SPENT: f64 = 1e-11;
 
-    /// Finds the buckets of the first pages, and lists those that belong into none: so many.
-    #[inline(always)]
-    fn sort_out(&mut self, pages: usize) -> usize {
-        let places = self.addresses.iter_mut().zip(&mut self.moments).zip(self.xs.iter().zip(&self.masses));
-        for ((address, moments), (x, mass)) in places.take(pages) {
-            let u;
-            (*address, u) = Demand::address(*x);
-            *moments = Demand::moments(*mass, u);
-        }
-        let mut found = 0;
-        for (i, (address, x)) in self.addresses.iter_mut().zip(&self.xs).take(pages).enumerate() {
-            let is_kinked = self.cliff.contains(x) | (*address == Demand::NOWHERE);
-            *address |= u64::from(is_kinked) << 63;
-            self.kinked[found] = i;
-            found += usize::from(is_kinked);
-        }
-        found
-    }
+/// Is there a page of a block that is given up though its host, if that is asked for, would let it be visited?
+#[inline(never)]
+pub(super) fn are_given_up<R: Rule>(rule: R, block: Columns<'_>, end: f64, is_asked: impl Fn(u32) -> bool) -> bool {
+    (0..block.len()).any(|i| rule.place(&block.one(i)).1 >= end && is_asked(block.host_of(i)))
 }
 
 /// Buckets per binade as powers of two, elsewhere and around the cliff.
@@ -289,18 +295,18 @@ impl Gathered {
         let mut whole = Gathered::new();
         pages
             .scan(&|chunk| Gathered::of_chunk(chunk, rule, bounds, window), &mut |part: Gathered| whole.merge(part))?;
-        whole.end(bounds, window);
+        whole.end(&bounds.hosts, window, 1.0);
         Ok(whole)
     }
 
-    /// All pages were added but for those of hosts that stay at their caps.
-    pub(super) fn end(&mut self, bounds: &Bounds<'_>, window: Window) {
+    /// A share of all pages was added, but for those of hosts that stay at their caps.
+    pub(super) fn end(&mut self, hosts: &Hosts<'_>, window: Window, share: f64) {
         if self.is_crowded {
             self.unite_equal();
         }
-        let (still, still_promised) = bounds.hosts.still(window.base * window.width);
-        self.fixed.add(still);
-        self.promised.add(still_promised);
+        let (still, still_promised) = hosts.still(window.highest());
+        self.fixed.add(share * still);
+        self.promised.add(share * still_promised);
     }
 
     fn of_chunk<R: Rule>(
@@ -310,61 +316,87 @@ impl Gathered {
         window: Window,
     ) -> Result<Gathered, BadPage> {
         let mut gathered = Gathered::new();
-        if chunk.is_plain() && bounds.floor == 0.0 {
-            dispatch!(Level::new(), _ => gathered.add_free(chunk, rule, bounds, window))?;
-        } else {
-            gathered.add(chunk, rule, bounds, window)?;
-        }
+        gathered.add_chunk(chunk, rule, bounds, window)?;
         gathered.unite_if_crowded(chunk.len());
         Ok(gathered)
     }
 
-    /// Adds pages without bounds. Blocks with a page that does not change, does not count or is not legal go the long way.
-    #[inline(always)]
-    fn add_free<R: Rule>(
+    /// Adds pages up to the first that is not legal.
+    pub(super) fn add_chunk<R: Rule>(
         &mut self,
         chunk: Columns<'_>,
         rule: R,
         bounds: &Bounds<'_>,
         window: Window,
     ) -> Result<(), BadPage> {
-        let mut block = Block::new(rule, window);
-        let roles = Block::roles(bounds, window);
+        if bounds.leave_free(chunk) {
+            dispatch!(Level::new(), simd => self.add_free(simd, chunk, rule, bounds, window))
+        } else {
+            self.add(chunk, rule, bounds, window)
+        }
+    }
+
+    /// Adds pages without bounds. Blocks with a page that does not change, does not count or is not legal go the long way.
+    #[inline(always)]
+    fn add_free<R: Rule, S: Simd>(
+        &mut self,
+        simd: S,
+        chunk: Columns<'_>,
+        rule: R,
+        bounds: &Bounds<'_>,
+        window: Window,
+    ) -> Result<(), BadPage> {
+        let (mut block, mut visited, mut unsure) = (Block::new(rule, window), Visited::new(), [0; BLOCK]);
+        let (roles, end) = (Block::roles(bounds, window), block.buckets.cliff.end / window.base);
         for start in (0..chunk.len()).step_by(BLOCK) {
             let part = chunk.part(start, chunk.len().min(start + BLOCK));
-            if !part.resistances(rule, window.base, 1.0, &mut block.xs) {
+            if !visited.pack(simd, rule, part, end) {
                 self.add(part, rule, bounds, window).map_err(|(place, error)| (start + place, error))?;
                 continue;
             }
-            for (mass, rate) in block.masses.iter_mut().zip(part.rate) {
-                *mass = rule.place(&One::plain(*rate, 1.0)).0;
-            }
-            let mut kept = part.len();
+            let mut kept = visited.len();
+            visited.place(rule, window.base, 1.0, &mut block.xs, &mut block.masses);
+            // Once is enough, and as a rule in the first block.
+            self.wanting = self.wanting || are_given_up(rule, part, end, |host| roles[bounds.hosts.slot(host)] > 0.0);
             if !bounds.hosts.is_empty() {
                 // Those of hosts that come to their caps within the window go the long way.
-                let unsure;
-                (kept, unsure) = block.set_aside(part, bounds, &roles);
-                for i in block.kinked[..unsure].iter().copied() {
+                let listed;
+                (kept, listed) = block.set_aside(part, visited.places(simd), bounds, &roles, &mut unsure);
+                for i in unsure[..listed].iter().copied() {
                     self.add(part.part(i, i + 1), rule, bounds, window)?;
                 }
             }
-            self.add_block(&mut block, kept);
+            self.add_block(simd, &mut block, kept);
         }
         Ok(())
     }
 
-    /// Adds the first pages of a block.
+    /// Adds the first pages of a block, all of which are visited at some price of the window. One loop for each step: the compiler
+    /// makes vector instructions of the first.
     #[inline(always)]
-    pub(super) fn add_block(&mut self, block: &mut Block, pages: usize) {
-        let kept = block.leave_given_up(pages);
-        self.wanting |= kept < pages;
-        let kinked = block.sort_out(kept);
-        for i in &block.kinked[..kinked] {
-            let (mass, x) = (block.masses[*i], block.xs[*i]);
-            self.kinked.push(Kinked { mass, x, low: 0.0, high: f64::INFINITY, shape: Shape::Exponential });
+    pub(super) fn add_block<S: Simd>(&mut self, simd: S, block: &mut Block, pages: usize) {
+        let Block { xs, masses, buckets: Buckets { cliff, addresses, us } } = block;
+        for ((x, address), u) in xs.iter().zip(addresses.iter_mut()).zip(us.iter_mut()).take(pages) {
+            (*address, *u) = Demand::address(*x);
         }
-        for (address, moments) in block.addresses[..kept].iter().zip(&block.moments) {
-            self.histogram.add_at(*address, moments);
+        let lanes = S::f64s::LEN;
+        for (i, some) in xs.chunks_exact(lanes).enumerate().take(pages.div_ceil(lanes)) {
+            let some = S::f64s::from_slice(simd, some);
+            let mut odd =
+                (some.simd_ge(cliff.start) | some.simd_lt(Demand::LEAST) | some.simd_ge(Demand::MOST)).to_bitmask();
+            // One in some dozens, as a rule.
+            while odd != 0 {
+                let k = i * lanes + odd.trailing_zeros() as usize;
+                odd &= odd - 1;
+                addresses[k] = Demand::NOWHERE;
+                if k < pages {
+                    let (mass, x) = (masses[k], xs[k]);
+                    self.kinked.push(Kinked { mass, x, low: 0.0, high: f64::INFINITY, shape: Shape::Exponential });
+                }
+            }
+        }
+        for ((address, u), mass) in addresses.iter().zip(us.iter()).zip(masses.iter()).take(pages) {
+            self.histogram.add_at(*address, &Demand::moments(*mass, *u));
         }
     }
 
@@ -390,7 +422,7 @@ impl Gathered {
             if !page.is_legal() {
                 return Err((i, page.illness()));
             }
-            if bounds.hosts.is_still(page.host, window.base * window.width) {
+            if bounds.hosts.is_still(page.host, window.highest()) {
                 continue;
             }
             let cost = page.count * page.cost;
@@ -465,7 +497,7 @@ impl Gathered {
     /// The price that spends a budget, as a factor of the window's base.
     pub(super) fn price<R: Rule>(&self, rule: R, budget: f64) -> Blend {
         let filled = self.histogram.filled();
-        Blend::spending(budget, 1.0, |factor| self.spending(&filled, rule, factor))
+        Blend::spending_within(SPENT, budget, 1.0, |factor| self.spending(&filled, rule, factor))
     }
 
     /// Does every page stay where it is in this window?

@@ -36,21 +36,25 @@ impl<const COARSE: u32, const FINE: u32> Histogram<COARSE, FINE> {
         Histogram { buckets: vec![[0.0; 4]; Self::LEN + 1] }
     }
 
+    /// Where the buckets begin and end.
+    pub(crate) const LEAST: f64 = f64::from_bits(LOWEST);
+    pub(crate) const MOST: f64 = f64::from_bits((1023 + REACH as u64) << 52);
+
     /// The bucket of x, or the one for nothing if x is out of reach, and the place in it, from 0 to 1.
     ///
     /// No branch: whether a page lies on the fine stretch cannot be foreseen, and a loop over pages becomes vector
-    /// instructions.
+    /// instructions. For these numbers are compared, not their bits: few machines compare whole numbers without a sign.
     #[inline(always)]
     pub(crate) fn address(x: f64) -> (u64, f64) {
         let bits = x.to_bits();
         // All ones where it is true; written as arithmetic, since a choice becomes a branch.
         let mask = |is: bool| 0u64.wrapping_sub(u64::from(is));
-        let is_fine = mask(bits.wrapping_sub(FINE_FROM.to_bits()) < FINE_TO.to_bits() - FINE_FROM.to_bits());
-        let coarse = (bits >> (52 - COARSE)).wrapping_sub(LOWEST >> (52 - COARSE)).min(Self::NOWHERE);
+        let is_fine = mask((FINE_FROM..FINE_TO).contains(&x));
+        let is_within = mask((Self::LEAST..Self::MOST).contains(&x));
+        let coarse = (bits >> (52 - COARSE)).wrapping_sub(LOWEST >> (52 - COARSE));
         let fine = (bits >> (52 - FINE))
             .wrapping_sub((FINE_FROM.to_bits() >> (52 - FINE)).wrapping_sub(Self::COARSE_LEN as u64));
-        let is_beyond = mask(coarse >= Self::COARSE_LEN as u64);
-        let coarse = coarse & !is_beyond | Self::NOWHERE & is_beyond;
+        let coarse = coarse & is_within | Self::NOWHERE & !is_within;
         let behind = (bits << COARSE) & !is_fine | (bits << FINE) & is_fine;
         // The bits behind the address as a number in 1..2, less one.
         let u = f64::from_bits(behind & MANTISSA | 1f64.to_bits()) - 1.0;
@@ -104,39 +108,40 @@ impl<const COARSE: u32, const FINE: u32> Histogram<COARSE, FINE> {
     /// The buckets that hold something, ready to be summed over.
     pub(crate) fn filled(&self) -> Filled {
         let nodes = chebyshev_nodes();
-        let buckets = self.buckets[..Self::LEN].iter().enumerate().filter(|(_, moments)| moments[0] > 0.0);
-        let buckets = buckets.map(|(i, moments)| {
-            let (start, end) = Self::span(i);
-            (nodes.map(|u| start + u * (end - start)), *moments)
+        // The cubics that are 1 at one of the nodes and 0 at the others.
+        let basis: [[f64; 4]; 4] = std::array::from_fn(|i| {
+            let mut ones = [0.0; 4];
+            ones[i] = 1.0;
+            interpolate(&nodes, ones)
         });
-        Filled { nodes, buckets: buckets.collect() }
+        let buckets = self.buckets[..Self::LEN].iter().enumerate().filter(|(_, moments)| moments[0] > 0.0);
+        let points = buckets.flat_map(|(i, moments)| {
+            let (start, end) = Self::span(i);
+            let weight = |cubic: [f64; 4]| cubic.iter().zip(moments).map(|(c, m)| c * m).sum::<f64>();
+            let weights = basis.map(weight);
+            nodes.into_iter().zip(weights).map(move |(u, weight)| (start + u * (end - start), weight))
+        });
+        Filled { points: points.collect() }
     }
 }
 
-/// The buckets of a histogram that hold something: four points in each, and its moments.
+/// The buckets of a histogram that hold something, each as four points with weights: a cubic is summed over its mass exactly.
 #[derive(Clone, Debug)]
 pub(crate) struct Filled {
-    nodes: [f64; 4],
-    buckets: Vec<([f64; 4], [f64; 4])>,
+    points: Vec<(f64, f64)>,
 }
 
 impl Filled {
     pub(crate) fn is_empty(&self) -> bool {
-        self.buckets.is_empty()
+        self.points.is_empty()
     }
 
     /// The sums of two functions of x over all mass.
     pub(crate) fn sums(&self, functions: impl Fn(f64) -> (f64, f64)) -> (f64, f64) {
-        let mut sums = (0.0, 0.0);
-        for (points, moments) in &self.buckets {
-            let values = points.map(&functions);
-            let dot = |values: [f64; 4]| {
-                interpolate(&self.nodes, values).iter().zip(moments).map(|(c, m)| c * m).sum::<f64>()
-            };
-            sums.0 += dot(values.map(|(first, _)| first));
-            sums.1 += dot(values.map(|(_, second)| second));
-        }
-        sums
+        self.points.iter().fold((0.0, 0.0), |sums, (x, weight)| {
+            let (first, second) = functions(*x);
+            (sums.0 + weight * first, sums.1 + weight * second)
+        })
     }
 }
 

@@ -17,14 +17,17 @@
 //! [`Plan`](super::Plan) to nine digits, which is what the tables of [`Reciprocal`](crate::kernel::Reciprocal) hold.
 
 mod columns;
+mod foresee;
 mod gather;
 mod histogram;
 mod hosts;
 mod listed;
+mod loads;
 mod outlook;
 mod rule;
 mod spread;
 mod tally;
+mod visited;
 
 pub use columns::{BadPage, Columns, Pages};
 pub use outlook::{Outlook, Point};
@@ -33,17 +36,19 @@ pub use tally::Tally;
 use tally::{Fates, Part};
 
 use super::{Reason, Terms};
+use crate::curve::Shape;
 use crate::error::{Error, Result, magnitude, within};
 use crate::kernel::Lookup;
 use crate::numeric::{Sum, lanes};
 use crate::order::Objective;
 use crate::plan::price::{Blend, Funding};
 use columns::{BLOCK, One, refuse_shapes};
-use fearless_simd::{Level, dispatch};
+use fearless_simd::{Level, Simd, dispatch};
 use gather::{Bounds, Gathered, Kinked, Window};
 use hosts::{HostPrice, Hosts};
 use rule::{Rule, with_rule};
 use std::ops::Bound;
+use visited::Visited;
 
 /// Pages that are answered together: their frequencies stay in the cache.
 const STRETCH: usize = 1 << 10;
@@ -66,7 +71,7 @@ pub struct Solution<'a> {
     /// The price is `base` times what is blended: so the last places are those that were solved for.
     base: f64,
     blend: Blend,
-    /// The prices that pages without bounds answer to, by host, each as a base and a factor; infinite where one is mixed of two.
+    /// The prices that pages without bounds answer to, by host, each as a base and a factor, which is negative where one is mixed of two.
     host_prices: Vec<(f64, f64)>,
 }
 
@@ -182,7 +187,7 @@ impl<'a> Solution<'a> {
         let of = |own: &HostPrice| match own.blend.price {
             low if low <= price => (base, blend.near()),
             high if own.blend.is_one() => (high, 1.0),
-            _ => (f64::INFINITY, 1.0),
+            _ => (own.blend.near(), -1.0),
         };
         let host_prices = bounds.hosts.table(of, (base, blend.near()));
         Solution { terms, bounds, base, blend, host_prices }
@@ -220,61 +225,78 @@ impl<'a> Solution<'a> {
         let is_plain = columns.is_plain() && self.bounds.floor == 0.0 && self.blend.is_one();
         let level = Level::new();
         if is_plain && self.bounds.hosts.is_empty() {
-            return with_rule!(self.terms, |rule| dispatch!(level, _ => self.free_frequencies(rule, columns, out)));
+            return with_rule!(
+                self.terms,
+                |rule| dispatch!(level, simd => self.free_frequencies(simd, rule, columns, out))
+            );
         }
         if is_plain {
-            return with_rule!(self.terms, |rule| dispatch!(level, _ => self.capped_frequencies(rule, columns, out)));
+            return with_rule!(
+                self.terms,
+                |rule| dispatch!(level, simd => self.capped_frequencies(simd, rule, columns, out))
+            );
         }
         with_rule!(self.terms, |rule| self.bound_frequencies(rule, columns, out))
     }
 
     /// The same for pages without bounds. Blocks with a page that does not change or does not count go the long way.
     #[inline(always)]
-    fn free_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
-        let (mut xs, mut lookup) = ([0.0; BLOCK], Lookup::new());
+    fn free_frequencies<R: Rule, S: Simd>(&self, simd: S, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
+        let [mut xs, mut scales, mut answers] = [[0.0; BLOCK]; 3];
+        let (mut visited, mut lookup) = (Visited::new(), Lookup::new());
+        let end = rule.cliff(Shape::Exponential) / (self.base * self.blend.near());
         let mut spent = 0.0;
         for (i, out) in out.chunks_mut(BLOCK).enumerate() {
             let block = columns.part(i * BLOCK, i * BLOCK + out.len());
-            let xs = &mut xs[..out.len()];
-            let is_good = block.resistances(rule, self.base, self.blend.near(), xs);
-            if is_good & rule.holds_all(xs) {
-                rule.answers(xs, &mut lookup, out);
-                spent += scale(rule, block.rate, out);
-            } else {
+            let is_packed = visited.pack(simd, rule, block, end);
+            let n = visited.len();
+            visited.place(rule, self.base, self.blend.near(), &mut xs, &mut scales);
+            if !(is_packed && rule.holds_all(&xs[..n])) {
                 spent += self.bound_frequencies(rule, block, out);
+                continue;
             }
+            rule.answers(&xs[..n], &mut lookup, &mut answers);
+            answers[..n].iter_mut().zip(&scales).for_each(|(answer, scale)| *answer *= scale);
+            visited.unpack(simd, &answers, out);
+            spent += lanes(&answers[..n]);
         }
         spent
     }
 
     /// The same where hosts may have prices of their own: without other bounds a page answers to the higher of the two.
     #[inline(always)]
-    fn capped_frequencies<R: Rule>(&self, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
-        let (mut xs, mut slots, mut mixed) = ([0.0; BLOCK], [0; BLOCK], [0; BLOCK]);
-        let mut lookup = Lookup::new();
+    fn capped_frequencies<R: Rule, S: Simd>(&self, simd: S, rule: R, columns: Columns<'_>, out: &mut [f64]) -> f64 {
+        let [mut xs, mut scales, mut answers] = [[0.0; BLOCK]; 3];
+        let (mut visited, mut lookup, mut mixed) = (Visited::new(), Lookup::new(), [(0, 0); BLOCK]);
+        // Who is given up at the plan's price need not ask for that of its host.
+        let end = rule.cliff(Shape::Exponential) / (self.base * self.blend.near());
         let mut spent = 0.0;
         for (i, out) in out.chunks_mut(BLOCK).enumerate() {
             let block = columns.part(i * BLOCK, i * BLOCK + out.len());
-            let xs = &mut xs[..out.len()];
-            let is_good = block.resistances(rule, 1.0, 1.0, xs);
-            self.bounds.hosts.slots(block, &mut slots);
-            let mut count = 0;
-            for (i, (x, slot)) in xs.iter_mut().zip(&slots).enumerate() {
-                let (base, factor) = self.host_prices[*slot as usize];
-                *x = base.min(f64::MAX) * *x * factor;
-                mixed[count] = i;
-                count += usize::from(base == f64::INFINITY);
-            }
-            if !(is_good & rule.holds_all(xs)) {
+            if !visited.pack(simd, rule, block, end) {
                 spent += self.bound_frequencies(rule, block, out);
                 continue;
             }
-            rule.answers(xs, &mut lookup, out);
-            scale(rule, block.rate, out);
-            for &i in &mixed[..count] {
-                out[i] = self.frequency(rule, &block.one(i));
+            let n = visited.len();
+            visited.place(rule, 1.0, 1.0, &mut xs, &mut scales);
+            let mut mixes = 0;
+            for ((k, place), x) in visited.places(simd).enumerate().zip(&mut xs) {
+                let (base, factor) = self.host_prices[self.bounds.hosts.slot(block.host_of(place))];
+                *x = base * *x * factor.abs();
+                mixed[mixes] = (k, place);
+                mixes += usize::from(factor < 0.0);
             }
-            spent += lanes(out);
+            if !rule.holds_all(&xs[..n]) {
+                spent += self.bound_frequencies(rule, block, out);
+                continue;
+            }
+            rule.answers(&xs[..n], &mut lookup, &mut answers);
+            answers[..n].iter_mut().zip(&scales).for_each(|(answer, scale)| *answer *= scale);
+            for (k, place) in &mixed[..mixes] {
+                answers[*k] = self.frequency(rule, &block.one(*place));
+            }
+            visited.unpack(simd, &answers, out);
+            spent += lanes(&answers[..n]);
         }
         spent
     }
@@ -423,15 +445,6 @@ impl<'a> Solution<'a> {
 
 use super::Allocation::Optimal;
 
-/// Turns answers into frequencies, and sums these up.
-#[inline(always)]
-fn scale<R: Rule>(rule: R, rates: &[f64], answers: &mut [f64]) -> f64 {
-    for (answer, rate) in answers.iter_mut().zip(rates) {
-        *answer *= rule.place(&One::plain(*rate, 1.0)).0;
-    }
-    lanes(answers)
-}
-
 impl<'a> Bounds<'a> {
     fn new(limits: &'a Limits) -> Self {
         Bounds { floor: 0.0, hosts: Hosts::new(&limits.caps) }
@@ -460,7 +473,7 @@ fn solve<'a, R: Rule, P: Pages>(
     let budget = match terms.price.in_seconds(terms.objective) {
         Funding::Price(price) => {
             if bounds.hosts.are_capped() {
-                hosts::settle(pages, rule, &mut bounds, price, None)?;
+                hosts::settle(pages, rule, &mut bounds, price)?;
             } else {
                 pages.scan(&|chunk: Columns<'_>| chunk.check_each(), &mut |()| {})?;
             }
@@ -473,21 +486,25 @@ fn solve<'a, R: Rule, P: Pages>(
     }
     let guess = first_guess(pages, rule, &bounds, budget)?;
     if !bounds.hosts.are_capped() {
-        let (base, blend) =
-            spend_by(rule, budget, guess, limits.floor > 0.0, |window| Gathered::of(pages, rule, &bounds, window))?;
+        let (base, blend) = spend_by(rule, budget, Window::around(guess), limits.floor > 0.0, |window| {
+            Gathered::of(pages, rule, &bounds, window)
+        })?;
         return Ok((bounds, base, blend));
     }
+    let mut foreseen = foresee::foresee(pages, rule, &mut bounds, budget, guess)?;
     // The less the capped hosts take, the lower the price, and the more hosts reach their caps.
     let mut lowest = guess / 4.0;
     loop {
-        let mut foreseen = hosts::settle(pages, rule, &mut bounds, lowest, Some(budget))?;
-        let guess = match &foreseen {
-            Some((window, _)) => window.base,
-            None => first_guess(pages, rule, &bounds, budget)?,
+        let first = if let Some((window, _)) = &foreseen {
+            lowest = window.lowest();
+            *window
+        } else {
+            hosts::settle(pages, rule, &mut bounds, lowest)?;
+            Window::around(first_guess(pages, rule, &bounds, budget)?)
         };
-        let (base, blend) = spend_by(rule, budget, guess, limits.floor > 0.0, |window| match foreseen.take() {
-            Some((foreseen, gathered)) if foreseen == window => Ok(gathered),
-            _ => Gathered::of(pages, rule, &bounds, window),
+        let (base, blend) = spend_by(rule, budget, first, limits.floor > 0.0, |window| match foreseen.take() {
+            Some((_, gathered)) => Ok(gathered),
+            None => Gathered::of(pages, rule, &bounds, window),
         })?;
         let price = base * blend.price;
         if price >= lowest {
@@ -511,28 +528,51 @@ fn cost_of_weighted<P: Pages>(pages: &P) -> std::result::Result<f64, P::Error> {
     Ok(if cost.value() > 0.0 { cost.value() } else { f64::INFINITY })
 }
 
-/// The price at which a sample of the pages spends its share of the budget.
+/// The price at which a sample of the pages spends its share of the budget: about, from some of them, and then from all.
 fn first_guess<R: Rule, P: Pages>(
     pages: &P,
     rule: R,
     bounds: &Bounds<'_>,
     budget: f64,
 ) -> std::result::Result<f64, P::Error> {
-    let mut sample: Vec<Kinked> = Vec::new();
-    let mut fixed = 0.0;
+    let (rough, seen) = rough_guess(pages, rule, bounds, budget, 16)?;
+    if seen < 1 << 10 {
+        return Ok(rough_guess(pages, rule, bounds, budget, 1)?.0);
+    }
+    let window = Window::wide(rough);
+    let (mut gathered, mut is_legal) = (Gathered::new(), true);
+    let share = pages.sample(&mut |chunk| is_legal &= gathered.add_chunk(chunk, rule, bounds, window).is_ok())?;
+    gathered.end(&bounds.hosts, window, share);
+    let guess = window.base * gathered.price(rule, budget * share).near();
+    // What is not legal the first scan will say.
+    Ok(if is_legal && guess > 0.0 && guess.is_finite() { guess } else { rough })
+}
+
+/// The same from every so many pages of the sample, and how many these were.
+fn rough_guess<R: Rule, P: Pages>(
+    pages: &P,
+    rule: R,
+    bounds: &Bounds<'_>,
+    budget: f64,
+    step: usize,
+) -> std::result::Result<(f64, usize), P::Error> {
+    let mut some: Vec<Kinked> = Vec::new();
+    let (mut fixed, mut seen, mut all) = (0.0, 0, 0);
     let share = pages.sample(&mut |chunk| {
-        // What is not legal the first scan will say.
-        for page in (0..chunk.len()).map(|i| chunk.one(i)).filter(One::is_legal) {
+        for page in (0..chunk.len()).step_by(step).map(|i| chunk.one(i)).filter(One::is_legal) {
             let (scale, y) = rule.place(&page);
             let (low, high) = bounds.of(rule, &page, scale, y);
             if rule.is_out(&page) {
                 fixed += page.count * page.cost * low;
             } else {
-                sample.push(Kinked::new(&page, (scale, y), (low, high)));
+                some.push(Kinked::new(&page, (scale, y), (low, high)));
             }
+            seen += 1;
         }
+        all += chunk.len();
     })?;
-    Ok(gather::guess(rule, budget * share - fixed, &sample))
+    let share = share * seen as f64 / all.max(1) as f64;
+    Ok((gather::guess(rule, budget * share - fixed, &some), seen))
 }
 
 /// The price that spends the budget, as a base and a factor of it: what pages spend is gathered in windows of prices until the
@@ -540,13 +580,13 @@ fn first_guess<R: Rule, P: Pages>(
 fn spend_by<R: Rule, E: From<Error>>(
     rule: R,
     budget: f64,
-    guess: f64,
+    first: Window,
     with_floor: bool,
     mut gather: impl FnMut(Window) -> std::result::Result<Gathered, E>,
 ) -> std::result::Result<(f64, Blend), E> {
-    let mut search = Search::new(guess);
+    let mut search = Search::new(first.base);
+    let mut window = first;
     loop {
-        let window = Window::around(search.price);
         let gathered = gather(window)?;
         let promised = gathered.promised.value();
         if promised > budget * (1.0 + 1e-12) {
@@ -566,6 +606,7 @@ fn spend_by<R: Rule, E: From<Error>>(
             return Ok((window.base, blend));
         }
         search.go_on(spent >= budget, window.base * blend.near());
+        window = Window::around(search.price);
     }
 }
 

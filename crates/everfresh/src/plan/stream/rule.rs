@@ -1,8 +1,11 @@
 //! What a page answers to a price, under each allocation.
 
+use fearless_simd::Simd;
+
 use super::columns::One;
 use crate::curve::Shape;
 use crate::kernel::{Lookup, Reciprocal};
+use crate::numeric::lanes_of;
 use crate::plan::Allocation;
 
 /// A page without bounds is visited with `f = scale x answer(price x resistance)`; `answer` falls.
@@ -11,6 +14,8 @@ pub(super) trait Rule: Copy + Send + Sync {
     fn is_out(self, page: &One) -> bool;
     /// Scale and resistance.
     fn place(self, page: &One) -> (f64, f64);
+    /// Resistance x weight of pages of cost 1; 0 where there is no cliff to be below of.
+    fn pressure<S: Simd>(self, rates: S::f64s) -> S::f64s;
     fn answer(self, x: f64, shape: Shape) -> f64;
     /// The answers of the exponential shape to at most [`BLOCK`](super::columns::BLOCK) x, of which all hold.
     fn answers(self, xs: &[f64], lookup: &mut Lookup, answers: &mut [f64]);
@@ -25,6 +30,8 @@ pub(super) trait Rule: Copy + Send + Sync {
     fn answer_with_fall(self, x: f64, shape: Shape) -> (f64, f64);
     /// The cubic that `answer(x (1 + d))` of the exponential shape is for small d, by its coefficients.
     fn answer_around(self, x: f64) -> [f64; 4];
+    /// The sum of masses times such cubics over at most [`BLOCK`](super::columns::BLOCK) x, of which all hold and none is at the cliff.
+    fn sum_around(self, xs: &[f64], masses: &[f64], lookup: &mut Lookup) -> [f64; 4];
     /// From here up the answer is 0, and just below it falls like a cliff; infinite where there is none.
     fn cliff(self, shape: Shape) -> f64;
     /// Do all answers of this shape lie in the table, so that a histogram can tell them?
@@ -51,6 +58,11 @@ impl<const SQUARED: bool> Rule for Optimal<SQUARED> {
     }
 
     #[inline(always)]
+    fn pressure<S: Simd>(self, rates: S::f64s) -> S::f64s {
+        if SQUARED { rates * rates } else { rates }
+    }
+
+    #[inline(always)]
     fn answer(self, x: f64, shape: Shape) -> f64 {
         if shape == Shape::Exponential { self.table.at(x) } else { shape.visits(x) }
     }
@@ -73,6 +85,11 @@ impl<const SQUARED: bool> Rule for Optimal<SQUARED> {
     #[inline(always)]
     fn answer_around(self, x: f64) -> [f64; 4] {
         self.table.around(x)
+    }
+
+    #[inline(always)]
+    fn sum_around(self, xs: &[f64], masses: &[f64], lookup: &mut Lookup) -> [f64; 4] {
+        self.table.sum_around(xs, masses, lookup)
     }
 
     #[inline(always)]
@@ -107,6 +124,11 @@ impl Rule for Even {
         (if self.by_rate { page.rate } else { 1.0 }, 1.0)
     }
 
+    #[inline(always)]
+    fn pressure<S: Simd>(self, rates: S::f64s) -> S::f64s {
+        rates * 0.0
+    }
+
     fn answer(self, x: f64, _: Shape) -> f64 {
         x.recip()
     }
@@ -127,6 +149,12 @@ impl Rule for Even {
 
     fn answer_around(self, x: f64) -> [f64; 4] {
         [x.recip(), -x.recip(), x.recip(), -x.recip()]
+    }
+
+    #[inline(always)]
+    fn sum_around(self, xs: &[f64], masses: &[f64], _: &mut Lookup) -> [f64; 4] {
+        let sum = lanes_of(xs, masses, |x, mass| mass / x);
+        [sum, -sum, sum, -sum]
     }
 
     fn cliff(self, _: Shape) -> f64 {

@@ -14,16 +14,23 @@ use crate::rank::Rank;
 use crate::state::State;
 use crate::terms::{GroupRule, HostId, HostLimits};
 use crate::tick::Tick;
+use crate::within::View;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Hosts, lane by lane, by the rank of their first page there.
+pub(crate) type Firsts = BTreeMap<LaneId, BTreeSet<(Rank, HostId)>>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queues {
     calendar: Calendar,
     /// When pages that wait with their hosts rise to the next level.
     rises: Rises,
-    /// Hosts that may be visited, lane by lane, by the rank of their first page there.
-    open: BTreeMap<LaneId, BTreeSet<(Rank, HostId)>>,
+    /// Those that may be visited.
+    pub(crate) open: Firsts,
+    /// Those of them that are not for whoever asks now, and who that is.
+    pub(crate) aside: Firsts,
+    pub(crate) view: Option<Box<View>>,
     /// Hosts that may be visited later, by the bits of the time, which order as the time does.
     closed: BTreeSet<(u64, HostId)>,
     /// Those of them that have a price of their own.
@@ -36,6 +43,9 @@ pub(crate) struct Queues {
 /// So many pages that are not yet due are looked at for one that may be visited early.
 const LOOKAHEAD: usize = 64;
 
+/// So many if not every page is for whoever asks.
+const LOOKAHEAD_WITHIN: usize = 512;
+
 /// Beside twice as many as really waited there, so many entries may be in a lane.
 const LEFTOVERS: usize = 64;
 
@@ -43,6 +53,11 @@ const LEFTOVERS: usize = 64;
 fn counts(pages: &Pages, due: Tick, slot: u32) -> bool {
     let page = pages.get(slot);
     page.due == due && !page.is_leased() && due < Tick::LAST
+}
+
+/// The first host in each lane.
+fn firsts(all: &Firsts) -> impl Iterator<Item = (LaneId, (Rank, HostId))> {
+    all.iter().filter_map(|(lane, hosts)| hosts.first().map(|first| (*lane, *first)))
 }
 
 impl Queues {
@@ -62,14 +77,14 @@ impl Queues {
         let (opens, bears_more) = (host.gate.opens_s(limits, start_s, now), host.gate.live < limits.concurrency());
         for lane in &mut host.lanes {
             if let Some(rank) = lane.open.take() {
-                self.open.entry(lane.id).or_default().remove(&(rank, id));
+                self.leave(lane.id, (rank, id));
             }
             while lane.waiting.peek().is_some_and(|Reverse(entry)| !self.waits(*entry, (id, lane.id), (pages, gates))) {
                 lane.waiting.pop();
             }
             match lane.waiting.peek() {
                 Some(Reverse((rank, _))) if bears_more && opens <= now => {
-                    self.open.entry(lane.id).or_default().insert((*rank, id));
+                    self.place(lane.id, id).insert((*rank, id));
                     lane.open = Some(*rank);
                 }
                 Some(_) if bears_more => host.closed = Some(opens.to_bits()),
@@ -139,9 +154,9 @@ impl Queues {
         self.calendar.reserve(more);
     }
 
-    /// The first host that is open in each lane.
+    /// The first host in each lane that may be visited, whoever asks.
     fn firsts(&self) -> impl Iterator<Item = (LaneId, (Rank, HostId))> {
-        self.open.iter().filter_map(|(lane, hosts)| hosts.first().map(|first| (*lane, *first)))
+        firsts(&self.open).chain(firsts(&self.aside))
     }
 
     pub(crate) fn resident_bytes(&self) -> usize {
@@ -279,20 +294,50 @@ impl State {
     /// since then.
     pub(crate) fn choose(&mut self, now: f64, unseen_since: Option<f64>) -> Option<u32> {
         self.drain(now);
-        let is_unseen = |slot: &u32| unseen_since.is_none_or(|since| !self.is_seen_since(*slot, since));
-        let slot = match self.first_due(now).filter(is_unseen) {
-            Some(slot) if unseen_since.is_none() && self.is_kept_for_another(slot, now) => return None,
-            Some(slot) => slot,
+        let first = self.first_due(now);
+        let is_unseen = |(_, slot): &(_, u32)| unseen_since.is_none_or(|since| !self.is_seen_since(*slot, since));
+        let slot = match first.filter(is_unseen) {
+            Some((_, slot)) if unseen_since.is_none() && self.is_kept_for_another(slot, now) => return None,
+            Some((place, slot)) if self.is_kept_for_first(place, slot, now) => return None,
+            Some((_, slot)) => slot,
             None if unseen_since.is_some() || self.bucket.is_full(now) => self.first_early(now, unseen_since)?,
             None => return None,
         };
         self.bucket.affords(now, self.pages.rare(slot).cost).then_some(slot)
     }
 
-    fn first_due(&self, now: f64) -> Option<u32> {
+    /// The first of those that are due, that may be visited and that whoever asks can take, and its place.
+    fn first_due(&mut self, now: f64) -> Option<((Rank, HostId), u32)> {
+        loop {
+            let (lane, place) = self.first_place(&self.queues.open, now)?;
+            let slot = self.slot_at(lane, place)?;
+            if !self.pass_over((lane, place), slot) {
+                return Some((place, slot));
+            }
+        }
+    }
+
+    /// The first of some hosts, and its page.
+    pub(crate) fn first_of(&self, all: &Firsts, now: f64) -> Option<((Rank, HostId), u32)> {
+        let (lane, place) = self.first_place(all, now)?;
+        self.slot_at(lane, place).map(|slot| (place, slot))
+    }
+
+    fn first_place(&self, all: &Firsts, now: f64) -> Option<(LaneId, (Rank, HostId))> {
         let is_open = |(lane, _): &(LaneId, _)| lane.is_none_or(|group| self.is_group_open(group, now));
-        let (lane, (_, host)) = self.queues.firsts().filter(is_open).min_by_key(|(_, first)| *first)?;
+        firsts(all).filter(is_open).min_by_key(|(_, first)| *first)
+    }
+
+    fn slot_at(&self, lane: LaneId, (_, host): (Rank, HostId)) -> Option<u32> {
         self.hosts.get(&host.0)?.first(lane).map(|(_, slot)| slot)
+    }
+
+    /// Would the page that comes first of all, and that whoever asks cannot take, want for what a page costs? A bucket that is full
+    /// is spent, as nobody may come for the other.
+    fn is_kept_for_first(&self, place: (Rank, HostId), slot: u32, now: f64) -> bool {
+        let mut left = self.bucket;
+        left.take(now, self.pages.rare(slot).cost);
+        !self.bucket.is_full(now) && self.cost_of_first(place, now).is_some_and(|cost| !left.affords(now, cost))
     }
 
     /// Is what a page would cost now better kept for one that is worth more, whose host or group bears less than is asked of it
@@ -336,7 +381,11 @@ impl State {
 
     fn first_early(&mut self, now: f64, unseen_since: Option<f64>) -> Option<u32> {
         let (mut seen, mut found) = (Vec::new(), None);
-        let most = if unseen_since.is_some() { usize::MAX } else { LOOKAHEAD };
+        let most = match unseen_since {
+            Some(_) => usize::MAX,
+            None if self.queues.view.is_some() => LOOKAHEAD_WITHIN,
+            None => LOOKAHEAD,
+        };
         while found.is_none() && seen.len() < most {
             let Some(((due, slot), place)) = self.queues.calendar.pop() else { break };
             if counts(&self.pages, due, slot) {
@@ -357,7 +406,8 @@ impl State {
     fn may_come_early(&self, slot: u32, now: f64, unseen_since: Option<f64>) -> bool {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
         let (limits, start_s) = (self.limits(page.host), self.settings.start_s);
-        self.hosts.get(&page.host).is_none_or(|host| host.gate.is_open(&limits, start_s, now))
+        self.is_wanted(slot)
+            && self.hosts.get(&page.host).is_none_or(|host| host.gate.is_open(&limits, start_s, now))
             && self.is_group_open(page.group, now)
             && rare.trouble == Trouble::None
             && unseen_since.is_none_or(|since| !self.is_seen_since(slot, since))
@@ -370,8 +420,11 @@ impl State {
     pub(crate) fn wakeup(&mut self, now: f64) -> Option<f64> {
         self.drain(now);
         let next = match self.first_due(now) {
-            Some(slot) if self.is_kept_back(slot, now) => Some(self.bucket.full_at()),
-            Some(slot) => Some(self.bucket.affords_at(self.pages.rare(slot).cost)),
+            Some((_, slot)) if self.is_kept_back(slot, now) => Some(self.bucket.full_at()),
+            Some((place, slot)) => {
+                let first = self.cost_of_first(place, now).unwrap_or(0.0);
+                Some(self.bucket.affords_at(self.pages.rare(slot).cost + first))
+            }
             None => self.first_early(now, None).map(|_| self.bucket.full_at()),
         };
         let opens = self.queues.closed.first().map(|(bits, _)| f64::from_bits(*bits));

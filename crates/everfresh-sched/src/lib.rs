@@ -6,7 +6,7 @@
 //!
 //! * [`Scheduler`]: the operations, each written to the store before it is acknowledged;
 //! * [`Settings`], [`PageTerms`], [`HostLimits`], [`GroupRule`]: what is asked of it;
-//! * [`Outcome`], [`Lease`]: what goes to the crawler and comes back;
+//! * [`Constraints`], [`Lease`], [`Outcome`]: what a crawler can take, what goes to it and what comes back;
 //! * [`Explanation`], [`Status`]: what it says of a page, and of all; [`Standing`], [`Forecast`], [`Overload`]: how fresh
 //!   copies are, will be, and could be;
 //! * [`Event`], [`Store`], [`State`]: what is kept, and what is rebuilt from it. [`checks`] is the suite that every store passes.
@@ -67,6 +67,7 @@ mod store;
 mod terms;
 mod tick;
 mod week;
+mod within;
 mod zone;
 
 pub use error::{Error, Result};
@@ -80,4 +81,5 @@ pub use state::State;
 pub use store::{Memory, Store};
 pub use terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
 pub use week::Week;
+pub use within::Constraints;
 pub use zone::Zone;

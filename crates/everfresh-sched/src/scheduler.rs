@@ -7,6 +7,7 @@ use crate::state::State;
 use crate::store::Store;
 use crate::terms::{GroupId, GroupRule, HostId, HostLimits, PageId, PageTerms, Settings};
 use crate::tick::Tick;
+use crate::within::Constraints;
 use std::collections::HashSet;
 
 /// The state machine and its store: events and `now` in, leases out.
@@ -168,6 +169,23 @@ impl<S: Store> Scheduler<S> {
         self.lease_some(now_s, limit, None)
     }
 
+    /// The same for somebody who cannot take every page. Nothing is taken from a page that is worth more and that they cannot take: while
+    /// the budget does not allow for both, only what would be lost is given out.
+    ///
+    /// Before they are due only pages are found that would be among the first 512.
+    pub fn lease_within(&mut self, now_s: f64, limit: usize, wanted: &Constraints) -> Result<Vec<Lease>> {
+        for group in wanted.groups() {
+            if self.state.gates.lane(group.0).is_none() {
+                self.record(Event::GroupLimited { now_s, group, limits: HostLimits::NONE })?;
+            }
+        }
+        let now = self.state.clock(now_s);
+        self.state.begin_view(now, wanted);
+        let leases = self.lease_some(now_s, limit, None);
+        self.state.end_view();
+        leases
+    }
+
     /// The same for those who come only now and then, and spend what the time since then has brought: when nothing is due, also
     /// pages that would be due later, first due first, unless they were seen since `unseen_since_s`.
     pub fn lease_ahead(&mut self, now_s: f64, limit: usize, unseen_since_s: f64) -> Result<Vec<Lease>> {
@@ -186,6 +204,7 @@ impl<S: Store> Scheduler<S> {
             self.state.give_out(now_s, lease, slot);
             events.push(Event::Leased { now_s, lease, page });
             let (host, start) = (HostId(self.state.pages.get(slot).host), self.state.settings.start_s);
+            self.state.count_given(host);
             leases.push(Lease { id: lease, page, host, until_s: start + now + self.state.settings.lease_s });
         }
         self.holds = false;
@@ -275,6 +294,15 @@ impl<S: Store> Scheduler<S> {
         let now = self.state.clock(now_s);
         let start = self.state.settings.start_s;
         self.state.wakeup(now).map(|next| start + next)
+    }
+
+    /// The same for somebody who cannot take every page: never too late, but it may be that nothing is for them then.
+    pub fn next_wakeup_within(&mut self, now_s: f64, wanted: &Constraints) -> Option<f64> {
+        let now = self.state.clock(now_s);
+        self.state.begin_view(now, wanted);
+        let next = self.next_wakeup(now_s);
+        self.state.end_view();
+        next
     }
 
     /// What is known of a page, when it is visited next, and why then.

@@ -5,8 +5,8 @@
 use everfresh::policy::Aim;
 use everfresh::{Period, Unit};
 use everfresh_sched::{
-    Error, Event, GroupId, GroupRule, HostId, HostLimits, LeaseId, Memory, Outcome, PageId, PageTerms, Result,
-    Scheduler, Settings, State, Store, Week,
+    Constraints, Error, Event, GroupId, GroupRule, HostId, HostLimits, Lease, LeaseId, Memory, Outcome, PageId,
+    PageTerms, Result, Scheduler, Settings, State, Store, Week,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -61,6 +61,50 @@ struct Known {
     visits: u32,
     changes: u32,
     gone: u32,
+}
+
+/// What somebody asks for.
+#[derive(Clone, Debug)]
+struct Wanted {
+    hosts: Option<BTreeSet<u32>>,
+    not_hosts: BTreeSet<u32>,
+    group: Option<u16>,
+    per_host: Option<usize>,
+    most_hosts: Option<usize>,
+    cost: Option<f64>,
+}
+
+impl Wanted {
+    fn random(rng: &mut Xoshiro256PlusPlus) -> Wanted {
+        let some_hosts = |rng: &mut Xoshiro256PlusPlus| (0..HOSTS).filter(|_| rng.random()).collect();
+        Wanted {
+            hosts: rng.random::<bool>().then(|| some_hosts(rng)),
+            not_hosts: if rng.random_range(0..4) == 0 { some_hosts(rng) } else { BTreeSet::new() },
+            // Group 3 has no pages.
+            group: (rng.random_range(0..4) == 0).then(|| rng.random_range(0..4)),
+            per_host: (rng.random_range(0..3) == 0).then(|| rng.random_range(0..3)),
+            most_hosts: (rng.random_range(0..3) == 0).then(|| rng.random_range(0..4)),
+            cost: (rng.random_range(0..3) == 0).then(|| rng.random_range(0.0..DEAREST)),
+        }
+    }
+
+    fn constraints(&self) -> Constraints {
+        let named = |hosts: &BTreeSet<u32>| hosts.iter().map(|host| HostId(*host)).collect::<Vec<_>>();
+        let mut constraints = Constraints::new().not_on(named(&self.not_hosts));
+        if let Some(hosts) = &self.hosts {
+            constraints = constraints.on(named(hosts));
+        }
+        if let Some(group) = self.group {
+            constraints = constraints.in_groups([GroupId(group)]);
+        }
+        if let Some(most) = self.per_host {
+            constraints = constraints.at_most_per_host(most);
+        }
+        if let Some(most) = self.most_hosts {
+            constraints = constraints.of_at_most_hosts(most);
+        }
+        self.cost.map_or(constraints.clone(), |cost| constraints.costing_at_most(cost))
+    }
 }
 
 struct Model {
@@ -275,9 +319,17 @@ impl Model {
         if self.rng.random() {
             scheduler.hold();
         }
-        let Ok(leases) = scheduler.lease(self.now_s, limit) else { return };
+        let wanted = self.rng.random::<bool>().then(|| Wanted::random(&mut self.rng));
+        let leases = match &wanted {
+            Some(wanted) => scheduler.lease_within(self.now_s, limit, &wanted.constraints()),
+            None => scheduler.lease(self.now_s, limit),
+        };
+        let Ok(leases) = leases else { return };
         self.expire();
         assert!(leases.len() <= limit);
+        if let Some(wanted) = wanted {
+            self.check_wanted(&leases, &wanted);
+        }
         for lease in leases {
             let (seed, now_s) = (self.seed, self.now_s);
             let page = self.pages.get_mut(&lease.page.0).unwrap();
@@ -295,6 +347,25 @@ impl Model {
             self.held.insert(lease.id, (host, lease.until_s));
         }
         self.check_budget();
+    }
+
+    /// Was all of it asked for?
+    fn check_wanted(&self, leases: &[Lease], wanted: &Wanted) {
+        let seed = self.seed;
+        let mut given: BTreeMap<u32, usize> = BTreeMap::new();
+        for lease in leases {
+            let page = &self.pages[&lease.page.0];
+            *given.entry(page.host).or_default() += 1;
+            assert!(wanted.hosts.as_ref().is_none_or(|hosts| hosts.contains(&page.host)), "seed {seed}: {wanted:?}");
+            assert!(!wanted.not_hosts.contains(&page.host), "seed {seed}: {wanted:?}");
+            assert!(wanted.group.is_none_or(|group| group == page.group), "seed {seed}: {wanted:?}");
+            assert!(wanted.cost.is_none_or(|most| page.cost <= most), "seed {seed}: {} {wanted:?}", page.cost);
+        }
+        assert!(
+            wanted.per_host.is_none_or(|most| given.values().all(|pages| *pages <= most)),
+            "seed {seed}: {given:?}"
+        );
+        assert!(wanted.most_hosts.is_none_or(|most| given.len() <= most), "seed {seed}: {given:?}");
     }
 
     /// May a host be visited now?
@@ -407,6 +478,7 @@ impl Model {
             91..93 => _ = scheduler.plan_on(self.now_s, self.rng.random_range(1..40)),
             93 => _ = scheduler.expire(self.now_s),
             94 => assert!(matches!(scheduler.compact(), Ok(()) | Err(Error::Store(_)))),
+            95 => _ = scheduler.next_wakeup_within(self.now_s, &Wanted::random(&mut self.rng).constraints()),
             _ => _ = scheduler.next_wakeup(self.now_s),
         }
     }
@@ -471,7 +543,10 @@ fn trail(seed: u64, reopen: bool) -> Vec<(u64, u64, f64)> {
         } else if step % 3 == 0 {
             scheduler.plan_on(now_s, 7).unwrap();
         }
-        for lease in scheduler.lease(now_s, 3).unwrap() {
+        let hosts = Constraints::new().on([HostId(step % 4), HostId(step % 3)]);
+        let wanted = if step % 7 < 3 { hosts } else { Constraints::new().at_most_per_host(1).costing_at_most(1.0) };
+        let leases = if step % 2 == 0 { scheduler.lease(now_s, 3) } else { scheduler.lease_within(now_s, 3, &wanted) };
+        for lease in leases.unwrap() {
             trail.push((lease.id.0, lease.page.0, now_s));
             let outcome = match (lease.page.0 + u64::from(step)) % 5 {
                 0 => Outcome::Changed { divergence: 0.3, last_change: None },

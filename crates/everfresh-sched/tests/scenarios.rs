@@ -4,8 +4,8 @@
 
 use everfresh::{Period, Unit};
 use everfresh_sched::{
-    Binding, Closed, Error, GroupId, GroupRule, HostId, HostLimits, Lease, Memory, Outcome, PageId, PageTerms,
-    Scheduler, Settings, Week,
+    Binding, Closed, Constraints, Error, GroupId, GroupRule, HostId, HostLimits, Lease, Memory, Outcome, PageId,
+    PageTerms, Scheduler, Settings, Week,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -606,4 +606,148 @@ fn groups_have_leases_hours_and_blocks_of_their_own() {
     scheduler.block_group(later_s, GroupId(1), later_s + 7200.0).unwrap();
     let leased = scheduler.lease(later_s, 100).unwrap();
     assert!(!leased.is_empty() && leased.iter().all(|lease| !lease.page.0.is_multiple_of(3)), "{leased:?}");
+}
+
+/// Two workers with hosts of their own, each of which comes when it was told to: all leases, with times.
+fn drive_two(
+    scheduler: &mut Scheduler<Memory>,
+    (from_s, to_s): (f64, f64),
+    wanted: &[Constraints],
+) -> Vec<(f64, Lease)> {
+    let (mut replan_at_s, mut all, mut next_s) = (from_s, Vec::new(), vec![from_s; wanted.len()]);
+    loop {
+        let worker = (0..wanted.len()).min_by(|a, b| next_s[*a].total_cmp(&next_s[*b])).unwrap();
+        let now_s = next_s[worker].min(replan_at_s);
+        if now_s >= to_s {
+            return all;
+        }
+        if now_s >= replan_at_s {
+            scheduler.replan(now_s).unwrap();
+            replan_at_s = now_s + DAY;
+            continue;
+        }
+        for lease in scheduler.lease_within(now_s, 100, &wanted[worker]).unwrap() {
+            scheduler.complete(now_s, lease.id, changed_by_turns(now_s, &lease)).unwrap();
+            all.push((now_s, lease));
+        }
+        let next = scheduler.next_wakeup_within(now_s, &wanted[worker]).unwrap_or(f64::INFINITY);
+        next_s[worker] = next.max(now_s + 1e-3).min(to_s);
+    }
+}
+
+/// Pages of two weights on ten hosts.
+fn two_weights(burst: f64) -> Scheduler<Memory> {
+    let mut scheduler = open(per_day(2000.0).with_burst(burst).unwrap());
+    for id in 0..400u32 {
+        let weight = if id % 4 == 0 { 10.0 } else { 1.0 };
+        let terms = PageTerms::new(HostId(id % 10)).with_weight(weight).unwrap();
+        scheduler.add(0.0, PageId(id.into()), terms.in_group(GroupId((id % 3) as u16))).unwrap();
+    }
+    scheduler
+}
+
+#[test]
+fn workers_with_hosts_of_their_own_spend_the_budget_as_one_that_takes_all() {
+    let few = Constraints::new().on((0..3).map(HostId));
+    let rest = Constraints::new().not_on((0..3).map(HostId));
+    let groups = [Constraints::new().in_groups([GroupId(0)]), Constraints::new().in_groups([GroupId(1), GroupId(2)])];
+    let heavy = |visits: &[(f64, Lease)]| visits.iter().filter(|(_, lease)| lease.page.0 % 4 == 0).count() as f64;
+    let mut alone = two_weights(10.0);
+    drive(&mut alone, (0.0, 10.0 * DAY), DAY, changed_by_turns);
+    let alone = drive(&mut alone, (10.0 * DAY, 30.0 * DAY), DAY, changed_by_turns);
+    for wanted in [vec![few, rest], groups.to_vec()] {
+        let mut scheduler = two_weights(10.0);
+        drive_two(&mut scheduler, (0.0, 10.0 * DAY), &wanted);
+        let visits = drive_two(&mut scheduler, (10.0 * DAY, 30.0 * DAY), &wanted);
+        assert!((visits.len() as f64 / 40_000.0 - 1.0).abs() < 0.01, "{} visits", visits.len());
+        assert!((heavy(&visits) / heavy(&alone) - 1.0).abs() < 0.02, "{} {}", heavy(&visits), heavy(&alone));
+        let of_three = |visits: &[(f64, Lease)]| visits.iter().filter(|(_, lease)| lease.host.0 < 3).count() as f64;
+        assert!((of_three(&visits) / of_three(&alone) - 1.0).abs() < 0.02, "{}", of_three(&visits));
+        let replayed = Scheduler::open(*scheduler.state().settings(), scheduler.store().clone(), 30.0 * DAY).unwrap();
+        assert!(replayed.state() == scheduler.state());
+    }
+}
+
+#[test]
+fn nothing_is_lost_when_nobody_comes_for_what_is_first() {
+    let mut scheduler = two_weights(10.0);
+    // Hosts 3 to 9 have no worker.
+    let wanted = [Constraints::new().on((0..3).map(HostId))];
+    let visits = drive_two(&mut scheduler, (0.0, 10.0 * DAY), &wanted);
+    assert!((visits.len() as f64 / 20_000.0 - 1.0).abs() < 0.02, "{} visits", visits.len());
+    assert!(visits.iter().all(|(_, lease)| lease.host.0 < 3));
+    // When one comes it finds them first, and what was kept for them.
+    let rest = scheduler.lease_within(10.0 * DAY, 1000, &Constraints::new().not_on((0..3).map(HostId))).unwrap();
+    assert!(rest.len() >= 9, "{}", rest.len());
+}
+
+#[test]
+fn dear_pages_are_visited_beside_those_who_take_cheap_ones_only() {
+    let mut scheduler = open(per_day(2400.0).with_burst(20.0).unwrap());
+    for id in 0..300u32 {
+        let terms = PageTerms::new(HostId(id % 5)).pinned(seconds(6.0 * HOUR)).unwrap();
+        let terms = terms.with_cost(if id % 30 == 0 { 15.0 } else { 1.0 }).unwrap();
+        scheduler.add(0.0, PageId(id.into()), terms).unwrap();
+    }
+    // 1160 visits of cost 1 and 40 of cost 15 are promised a day: 1760 of 2400.
+    let wanted = [Constraints::new().costing_at_most(2.0), Constraints::new()];
+    let visits = drive_two(&mut scheduler, (0.0, 10.0 * DAY), &wanted);
+    let dear = visits.iter().filter(|(_, lease)| lease.page.0 % 30 == 0).count();
+    let cheap = visits.len() - dear;
+    assert!((380..=400).contains(&dear) && (11_300..=11_600).contains(&cheap), "{dear} {cheap}");
+    let wanted = [Constraints::new().costing_at_most(2.0)];
+    let visits = drive_two(&mut scheduler, (10.0 * DAY, 20.0 * DAY), &wanted);
+    assert!(visits.iter().all(|(_, lease)| lease.page.0 % 30 != 0) && visits.len() > 11_300, "{}", visits.len());
+}
+
+#[test]
+fn so_many_of_so_many_hosts_and_never_two_workers_at_one_page() {
+    let mut scheduler = two_weights(200.0);
+    scheduler.replan(0.0).unwrap();
+    let wanted = Constraints::new().at_most_per_host(3).of_at_most_hosts(4);
+    let mut seen = BTreeSet::new();
+    for round in 0..5 {
+        let leases = scheduler.lease_within(DAY, 100, &wanted).unwrap();
+        let hosts: BTreeSet<HostId> = leases.iter().map(|lease| lease.host).collect();
+        assert_eq!((leases.len(), hosts.len()), (12, 4), "round {round}");
+        assert!(leases.iter().all(|lease| seen.insert(lease.page)));
+    }
+    for nothing in [
+        wanted.clone().on([]),
+        wanted.clone().in_groups([GroupId(77)]),
+        wanted.clone().at_most_per_host(0),
+        wanted.clone().of_at_most_hosts(0),
+        wanted.clone().costing_at_most(0.5),
+        wanted.clone().costing_at_most(f64::NAN),
+        wanted.clone().on([HostId(3)]).not_on([HostId(3)]),
+    ] {
+        assert_eq!(scheduler.lease_within(DAY, 100, &nothing).unwrap(), [], "{nothing:?}");
+    }
+    // Whoever asked for nothing changed nothing.
+    let rest = scheduler.lease(DAY, 1000).unwrap();
+    assert!(rest.iter().all(|lease| seen.insert(lease.page)) && rest.len() > 10, "{}", rest.len());
+}
+
+/// A host by name, or all but one, among 100,000 that are due: with a look at each of them it would take an hour.
+#[test]
+fn whoever_asks_for_one_host_does_not_wait_for_the_others() {
+    let hosts = 100_000u32;
+    let mut scheduler = open(per_day(1e7).with_burst(1e6).unwrap());
+    scheduler.reserve(hosts as usize);
+    for host in 0..hosts {
+        let terms = PageTerms::new(HostId(host)).pinned(seconds(HOUR)).unwrap();
+        scheduler.add(0.0, PageId(host.into()), terms.in_group(GroupId((host % 2) as u16))).unwrap();
+    }
+    let begun = std::time::Instant::now();
+    for host in (0..hosts).step_by(2) {
+        let wanted = match host % 3 {
+            0 => Constraints::new().on([HostId(host)]),
+            1 => Constraints::new().on([HostId(host)]).in_groups([GroupId(0)]),
+            _ => Constraints::new().not_on([HostId(host)]).in_groups([GroupId(1)]).at_most_per_host(1),
+        };
+        assert_eq!(scheduler.lease_within(2.0 * HOUR, 1, &wanted).unwrap().len(), 1, "host {host}");
+        assert!(scheduler.next_wakeup_within(2.0 * HOUR, &wanted).is_some());
+    }
+    println!("{} asked in {:.2?}", hosts / 2, begun.elapsed());
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../../everfresh-store/tests/common/python.rs"]
+mod python;
+
 use everfresh_crawl::content::Rules;
 use everfresh_crawl::warc::{
     Archive, Error, Exchange, Index, Kind, Original, Reader, Record, Settings, Truncated, Version, Writer, answer_head,
@@ -10,10 +13,10 @@ use everfresh_crawl::warc::{
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use proptest::prelude::*;
+use python::{python_with, run};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 fn time(second: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + second).unwrap()
@@ -131,26 +134,9 @@ fn records_say_what_the_standard_asks() {
     assert!(String::from_utf8_lossy(records[0].block()).contains("software: everfresh/"));
 }
 
-/// Runs a program, and says what went wrong if something did.
-fn run(program: &Path, arguments: &[&str]) -> String {
-    let found = Command::new(program).args(arguments).output();
-    let found = found.unwrap_or_else(|error| panic!("cannot run {}: {error}", program.display()));
-    let errors = String::from_utf8_lossy(&found.stderr).into_owned();
-    assert!(found.status.success(), "{} {arguments:?} failed:\n{errors}", program.display());
-    String::from_utf8(found.stdout).unwrap()
-}
-
-/// A Python with warcio, made once under the build folder.
+/// A Python with warcio.
 fn python_with_warcio() -> PathBuf {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("warcio-1.7");
-    let python = home.join("bin/python");
-    let has_warcio =
-        || Command::new(&python).args(["-c", "import warcio"]).status().is_ok_and(|status| status.success());
-    if !has_warcio() {
-        run(Path::new("python3"), &["-m", "venv", home.to_str().unwrap()]);
-        run(&python, &["-m", "pip", "install", "--quiet", "warcio==1.7.*"]);
-    }
-    python
+    python_with("warcio-1.7", &["warcio==1.7.*"], "import warcio")
 }
 
 const WARCIO: &str = "

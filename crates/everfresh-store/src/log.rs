@@ -34,6 +34,7 @@ use parquet::file::statistics::Statistics;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::hash::Hasher;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::NamedTempFile;
@@ -70,7 +71,8 @@ pub fn files(dir: &Path) -> Result<Vec<PathBuf>> {
 /// The number of the last event in the log, as the footer of its last file says; none where it does not.
 pub(crate) fn last_number(dir: &Path) -> Result<Option<u64>> {
     let Some(path) = files(dir)?.pop() else { return Ok(None) };
-    let Ok(footer) = File::open(&path).map_err(Into::into).and_then(SerializedFileReader::new) else {
+    let footer = || File::open(&path).map_err(Into::into).and_then(SerializedFileReader::new);
+    let Ok(footer) = whole(&path.display().to_string(), footer) else {
         return Ok(None);
     };
     // Statistics know signed numbers; those of events are far from where that matters.
@@ -305,15 +307,21 @@ pub struct Read {
     pub group: Option<String>,
 }
 
+/// A step in reading a file. Readers of damaged files may panic.
+fn whole<T, E: std::error::Error>(shown: &str, step: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
+    let read = catch_unwind(AssertUnwindSafe(step));
+    let read = read.map_err(|_| Error::Store(format!("{shown} is damaged: it cannot be read")))?;
+    read.map_err(|error| failed(shown)(&error))
+}
+
 /// Reads a file of the visit log, row by row, until one is refused.
 pub fn read(path: &Path, take: &mut dyn FnMut(Read) -> Result<()>) -> Result<()> {
     let shown = path.display().to_string();
     let file = File::open(path).map_err(|error| failed(&shown)(&error))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| failed(&shown)(&error))?;
+    let reader = whole(&shown, || ParquetRecordBatchReaderBuilder::try_new(file))?;
     let (written, mut found) = (written_hash(reader.metadata()), RowHash::new());
-    let reader = reader.with_batch_size(8192).build().map_err(|error| failed(&shown)(&error))?;
-    for batch in reader {
-        let batch = batch.map_err(|error| failed(&shown)(&error))?;
+    let mut reader = whole(&shown, || reader.with_batch_size(8192).build())?;
+    while let Some(batch) = whole(&shown, || reader.next().transpose())? {
         let columns = Stored::of(&batch).map_err(|error| failed(&shown)(&error))?;
         found.take(&batch);
         for row in 0..batch.num_rows() {
@@ -370,7 +378,7 @@ impl RowHash {
 pub(crate) fn leased_since(path: &Path, since_s: f64, take: &mut dyn FnMut(PageId)) -> Result<bool> {
     let shown = path.display().to_string();
     let file = File::open(path).map_err(|error| failed(&shown)(&error))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| failed(&shown)(&error))?;
+    let reader = whole(&shown, || ParquetRecordBatchReaderBuilder::try_new(file))?;
     let is_since = |group: usize| match reader.metadata().row_group(group).column(TIME).statistics() {
         Some(Statistics::Int64(times)) => times.max_opt().is_none_or(|last| *last >= micros(since_s)),
         _ => true,
@@ -378,9 +386,8 @@ pub(crate) fn leased_since(path: &Path, since_s: f64, take: &mut dyn FnMut(PageI
     let groups: Vec<usize> = (0..reader.metadata().num_row_groups()).filter(|group| is_since(*group)).collect();
     let is_any = !groups.is_empty();
     let columns = ProjectionMask::columns(reader.parquet_schema(), LEASED);
-    let reader = reader.with_projection(columns).with_row_groups(groups).build();
-    for batch in reader.map_err(|error| failed(&shown)(&error))? {
-        let batch = batch.map_err(|error| failed(&shown)(&error))?;
+    let mut reader = whole(&shown, || reader.with_projection(columns).with_row_groups(groups).build())?;
+    while let Some(batch) = whole(&shown, || reader.next().transpose())? {
         let stored = Stored::with(&batch, &LEASED).map_err(|error| failed(&shown)(&error))?;
         for row in (0..batch.num_rows()).filter(|row| stored.text("event", *row) == Some("lease")) {
             if stored.time(row).is_some_and(|time| time >= micros(since_s)) {

@@ -40,10 +40,12 @@ pub fn rebuild(dir: &Path, who: &str, progress: &mut dyn FnMut(u64)) -> Result<R
     let mut store = Durable::open(&new, who)?;
     let mut replay = Replay::default();
     for path in &files {
+        let shown = path.display().to_string();
         log::read(path, &mut |read| {
             progress(read.row.number);
             name(&mut store, &read)?;
-            replay.take(&read)
+            // Rows come before the hash of all of them is compared: damage may show as something that cannot have happened.
+            replay.take(&read).map_err(|error| failed(&shown)(&error))
         })?;
     }
     let last = if store.write_rest_of_plan(dir, last + 1, &mut replay)? { last + 1 } else { last };

@@ -11,8 +11,12 @@
 mod common;
 
 use common::{copy_all, settings, step};
-use everfresh_sched::{Error, HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Store, checks};
+use everfresh::Unit;
+use everfresh_sched::{Error, HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Settings, Store, checks};
 use everfresh_store::{Durable, log, page_id, rebuild};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -269,6 +273,11 @@ fn a_log_that_is_cut_off_or_has_a_gap_is_refused() {
     rebuild(dir.path(), "a test", &mut |_| {}).unwrap();
 }
 
+/// So many bits are flipped.
+fn flips() -> usize {
+    std::env::var("EVERFRESH_FLIPS").map_or(200, |flips| flips.parse().unwrap())
+}
+
 #[test]
 fn a_bit_of_the_log_that_is_another_is_found_out_or_means_nothing() {
     let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -282,20 +291,27 @@ fn a_bit_of_the_log_that_is_another_is_found_out_or_means_nothing() {
     let whole = std::fs::read(file).unwrap();
     let spoilt = copy.path().join("visits/00000000.parquet");
     std::fs::create_dir(copy.path().join("visits")).unwrap();
-    let mut refused = 0;
-    for number in 0..200u64 {
+    let (seed, bits) = (20_261_118, flips());
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let (mut refused, mut by_hash) = (0, 0);
+    for _ in 0..bits {
         let mut bytes = whole.clone();
-        // Spread over the file, with a prime number.
-        let bit = (number * 7919 * 8 + number % 8) as usize % (8 * bytes.len());
+        let bit = rng.random_range(0..8 * bytes.len());
         bytes[bit / 8] ^= 1 << (bit % 8);
         std::fs::write(&spoilt, bytes).unwrap();
         match rebuild(copy.path(), "a test", &mut |_| {}) {
-            Ok(_) => assert!(*scheduler(copy.path()).state() == state, "bit {bit} makes another state"),
-            Err(_) => refused += 1,
+            Ok(_) => assert!(*scheduler(copy.path()).state() == state, "seed {seed}: bit {bit} makes another state"),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains("visits/00000000.parquet"), "seed {seed}: bit {bit}: {text}");
+                refused += 1;
+                by_hash += u32::from(text.contains("the hash of its rows"));
+            }
         }
         _ = std::fs::remove_dir_all(copy.path().join("engine"));
     }
-    assert!(refused > 100, "{refused} were refused");
+    println!("{bits} bits of {} bytes: {refused} refused, {by_hash} of them by the hash of the rows", whole.len());
+    assert!(refused > bits / 2 && by_hash > 0, "{refused} were refused, {by_hash} of them by the hash");
 }
 
 /// A store with visits, and a plan that is being made.
@@ -353,4 +369,38 @@ fn an_engine_that_knows_less_than_the_visit_log_is_refused() {
     let text = Durable::open(copy.path(), "a test").unwrap_err().to_string();
     assert!(text.contains("lost events that the visit log has") && text.contains("everfresh rebuild"), "{text}");
     assert_eq!(rebuild(copy.path(), "a test", &mut |_| {}).unwrap().events, events);
+}
+
+/// Bytes on the disk: logs are made longer before they are written.
+fn disk_bytes(dir: &Path) -> u64 {
+    walk(dir).iter().filter_map(|path| path.metadata().ok()).map(|about| about.blocks() * 512).sum()
+}
+
+#[test]
+fn a_small_store_stays_small_however_long_it_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut scheduler = Scheduler::open(Settings::new(1e6, Unit::Second).unwrap(), open(dir.path()), 0.0).unwrap();
+    let pages: Vec<_> = (0..2000).map(|page| (PageId(page), PageTerms::new(HostId(page as u32 % 20)))).collect();
+    for (page, _) in &pages {
+        scheduler.store_mut().name_page(*page, &format!("https://example.org/a/page/of/some/length/{}", page.0));
+    }
+    scheduler.add_all(0.0, &pages).unwrap();
+    drop(scheduler);
+    let begun = disk_bytes(dir.path());
+    let mut store = open(dir.path());
+    // Visits with a note of each page, 400 MB in all.
+    let mut most = 0;
+    for round in 0..200u32 {
+        for page in 0..2000u64 {
+            let note: Vec<u8> = (0..1000u32).map(|byte| (byte.wrapping_mul(round + 7) >> 3) as u8).collect();
+            store.note(PageId(page), note);
+        }
+        store.flush().unwrap();
+        most = most.max(disk_bytes(dir.path()));
+    }
+    drop(store);
+    let ended = disk_bytes(&dir.path().join("engine"));
+    println!("{begun} bytes after adding, {most} at most, {ended} in the end");
+    assert!(begun < 2 << 20, "{begun}");
+    assert!(most < 256 << 20 && ended < 160 << 20, "{most} at most, {ended} in the end");
 }

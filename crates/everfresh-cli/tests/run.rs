@@ -422,6 +422,17 @@ fn bad_calls_are_said_with_their_place() {
         text.contains("urls.txt, line 2") && text.contains("commands may stand in the configuration only"),
         "{text}"
     );
+    assert!(!dir.join("everfresh-data").exists(), "a list that cannot be added begins no store");
+    std::fs::create_dir(dir.join("everfresh-data")).unwrap();
+    std::fs::write(dir.join("everfresh-data/mine.txt"), "").unwrap();
+    refused(dir, &["add", "urls.txt", "--budget", "1/day"], 2);
+    let left: Vec<_> = std::fs::read_dir(dir.join("everfresh-data")).unwrap().collect();
+    assert!(left.len() == 1 && refused(dir, &["status"], 2).contains("cannot find a store"), "{left:?}");
+    std::fs::write(dir.join("good.txt"), "https://example.org/good\n").unwrap();
+    said(dir, &["add", "good.txt", "--budget", "1/day"]);
+    // What is there stays, and so does what stood before the bad line.
+    refused(dir, &["add", "urls.txt"], 2);
+    assert!(said(dir, &["status"]).contains("pages"));
     std::fs::write(dir.join("pages.csv"), "url,weight\nhttps://example.org/,heavy\n").unwrap();
     let text = refused(dir, &["add", "pages.csv"], 2);
     assert!(text.contains("pages.csv, line 2: column weight must be a number, got `heavy`"), "{text}");

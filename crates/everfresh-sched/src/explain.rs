@@ -154,7 +154,7 @@ impl State {
             changes: page.state.changes(),
             trouble: self.pages.trouble(slot),
             curve: self.policy.curve(&about, &memory).ok(),
-            rate: self.policy.belief(&about, &memory).estimate().rate,
+            rate: self.policy.belief(&about, &memory).mean(),
             elapsed,
             value: aim.filter(|_| rare.pin_s.is_none()).map(|aim| about.weight * utility(aim) / about.cost),
             price: self.steered_price().max(self.own_prices(slot).most()),
@@ -167,7 +167,8 @@ impl State {
 
     fn binding(&self, slot: u32, why: Why, now: f64) -> Binding {
         let page = self.pages.get(slot);
-        if let Some((lease, live)) = self.leases.iter().find(|(_, live)| live.slot == slot) {
+        let held = page.is_leased().then(|| self.leases.iter().find(|(_, live)| live.slot == slot)).flatten();
+        if let Some((lease, live)) = held {
             return Binding::Leased { lease: *lease, until_s: self.settings.start_s + live.until_s };
         }
         match self.pages.trouble(slot) {

@@ -85,6 +85,8 @@ impl PartialEq for State {
 
 /// The price before any plan: a utility of a day.
 const FIRST_PRICE: f64 = 86_400.0;
+/// The round before any plan: with a floor of 5 % no page waits longer than five days then.
+const FIRST_ROUND_S: f64 = 21_600.0;
 /// Lateness is averaged over as many visits as there are pages, and at least so many: steered faster than in the round that
 /// a price needs to show, it would swing.
 const LAG_VISITS: usize = 64;
@@ -610,7 +612,8 @@ impl State {
 
     /// The most time between visits that the floor leaves any page.
     pub(crate) fn floor_s(&self) -> f64 {
-        self.round_s / self.settings.floor_share
+        let round_s = if self.round_s.is_finite() { self.round_s } else { FIRST_ROUND_S };
+        round_s / self.settings.floor_share
     }
 
     /// How often a page in no trouble is visited at a price, in seconds, and why.

@@ -7,6 +7,7 @@ use everfresh_sched::{Binding, GroupId, HintKind, HostId, Memory, Outcome, PageI
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::BTreeMap;
 
 const DAY: f64 = 86_400.0;
 const PAGES: usize = 100;
@@ -160,4 +161,49 @@ fn explanations_name_the_hint() {
     assert_eq!(explained.binding, Binding::Hint);
     assert!(explained.due_s.unwrap() < due_s && explained.due_s.unwrap() >= 29.8 + 0.5 * due_s, "{explained:?}");
     assert!(scheduler.hint(31.0, PageId(2), HintKind::Push, 31.0).is_err());
+}
+
+/// Asked twice an hour, which spends half of the budget, with a right hint for each of 20 pages at every turn. After five days others come
+/// that nobody hints at: the days until each is seen first, and the share of the visits of the next ten days that goes to them.
+fn beside_hints(new: u32, plans: bool) -> (Vec<f64>, f64) {
+    let settings = Settings::new(1000.0, Unit::Day).unwrap();
+    let mut scheduler = Scheduler::open(settings, Memory::new(), 0.0).unwrap();
+    (0..20).for_each(|page| scheduler.add(0.0, PageId(page), PageTerms::new(HostId(0))).unwrap());
+    let (mut first, mut visits) = (BTreeMap::new(), [0.0; 2]);
+    for turn in 0..48 * 15u32 {
+        let now_s = f64::from(turn) * 1800.0;
+        if turn == 48 * 5 {
+            let pages = (100..100 + u64::from(new)).map(PageId);
+            pages.for_each(|page| scheduler.add(now_s, page, PageTerms::new(HostId(0))).unwrap());
+        }
+        if plans && turn % 48 == 0 {
+            scheduler.replan(now_s).unwrap();
+        }
+        for lease in scheduler.lease(now_s, 100).unwrap() {
+            let is_new = lease.page.0 >= 100;
+            let changed = Outcome::Changed { divergence: 1.0, last_change: None };
+            scheduler.complete(now_s, lease.id, if is_new { Outcome::Unchanged } else { changed }).unwrap();
+            visits[usize::from(is_new)] += f64::from(u8::from(turn >= 48 * 5));
+            if is_new {
+                first.entry(lease.page).or_insert(now_s / DAY - 5.0);
+            }
+        }
+        (0..20).for_each(|page| scheduler.hint(now_s + 60.0, PageId(page), HintKind::Push, now_s + 60.0).unwrap());
+    }
+    (first.into_values().collect(), visits[1] / (visits[0] + visits[1]))
+}
+
+#[test]
+fn neither_new_pages_nor_those_with_hints_at_every_turn_starve() {
+    // Ten pages of thirty with five hundredths of the budget: 0.6 days; 200 of 220: 4.4 days. Before any plan it is five days.
+    for (new, plans, days) in [(10, true, 0.65), (200, true, 4.6), (10, false, 5.1), (200, false, 5.6)] {
+        let (seen, share) = beside_hints(new, plans);
+        let latest = seen.iter().copied().fold(0.0, f64::max);
+        println!(
+            "{new} new, plans {plans}: {} seen, the last after {latest:.2} days, {share:.3} of visits",
+            seen.len()
+        );
+        assert!(seen.len() == new as usize && latest < days, "{new} {plans}: {} seen, {latest}", seen.len());
+        assert!(share < 0.2, "{new} {plans}: {share}");
+    }
 }

@@ -9,6 +9,7 @@ use everfresh_sched::{Error, Event, GroupId, HostId, PageId, Result, State, Stor
 use fjall::{Keyspace, PersistMode};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
@@ -114,6 +115,19 @@ impl Durable {
     /// Is there a store in this directory?
     pub fn exists(dir: &Path) -> bool {
         dir.join("engine").is_dir()
+    }
+
+    /// Removes a store: its engine, its visit log and, if nothing else is in it, its directory.
+    pub fn remove(dir: &Path, who: &str) -> Result<()> {
+        let _holder = Holder::of(dir, who)?;
+        for part in ["engine", "visits"].map(|part| dir.join(part)).iter().filter(|part| part.is_dir()) {
+            fs::remove_dir_all(part).map_err(|error| failed(&part.display().to_string())(&error))?;
+        }
+        let holder = dir.join("holder");
+        fs::remove_file(&holder).map_err(|error| failed(&holder.display().to_string())(&error))?;
+        // Others may keep something there.
+        let _ = fs::remove_dir(dir);
+        Ok(())
     }
 
     /// Where it is.

@@ -30,6 +30,9 @@ const COUNTED: &str = "counted";
 const CACHE: u64 = 64 << 20;
 /// Each keyspace holds so much in memory before it writes it out: a run that notes every visit should not grow for hours.
 const MEMTABLE: u64 = 16 << 20;
+/// Logs are given up once all keyspaces have written out what they say. Those of which little is written would keep them up to the engine's
+/// 512 MB; now they are written out when one log is full. That is 64 MB, which the engine does not let anybody choose.
+const LOGS: u64 = 64 << 20;
 /// So many of them are written out before they are merged; from twenty on the engine would make writers wait. Keys are looked up one by
 /// one, which filters in memory make cheap.
 const RUNS: u8 = 12;
@@ -39,7 +42,7 @@ impl Engine {
         let path = dir.join("engine");
         let shown = path.display().to_string();
         // An engine that finds its log damaged may panic.
-        let opened = catch_unwind(|| Database::builder(&path).cache_size(CACHE).open());
+        let opened = catch_unwind(|| Database::builder(&path).cache_size(CACHE).max_journaling_size(LOGS).open());
         let db = opened.map_err(|_| damaged(&shown))?.map_err(|error| failed(&shown)(&error))?;
         let open = |name| keyspace(&db, name);
         Ok(Engine {

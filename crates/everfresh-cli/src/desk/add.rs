@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use everfresh::Period;
 use everfresh_sched::{PageId, PageTerms, Trouble};
+use everfresh_store::Durable;
 use serde::Serialize;
 
 use super::args::{AddArgs, TermArgs};
@@ -26,20 +27,17 @@ pub(crate) struct Added {
 /// `everfresh add`
 pub(crate) fn run(args: &AddArgs) -> Result<()> {
     args.files.iter().try_for_each(|file| list::check(file))?;
+    let is_new = !Durable::exists(&args.store.data);
     let mut desk = Desk::begin(&args.store, args.budget, args.floor)?;
-    let line = CountLine::new("pages");
-    let mut adding = Adding { takes_back: true, ..Adding::new(&mut desk, &args.terms) };
-    for file in &args.files {
-        list::read(file, &mut |listed| {
-            line.at(adding.count());
-            if interrupt::is_wanted() {
-                return Err(Interrupted("what was read so far may be in: adding it again does no harm").into());
-            }
-            adding.take(&listed)
-        })?;
-    }
-    let done = adding.finish()?;
-    drop(line);
+    let done = match add_all(&mut desk, args) {
+        Err(error) if is_new && !error.is::<Interrupted>() => {
+            // Whoever corrects a list begins with the next try, and may mean another place.
+            drop(desk);
+            Durable::remove(&args.store.data, &super::who()).map_err(failure)?;
+            return Err(error);
+        }
+        done => done?,
+    };
     desk.scheduler.replan(desk.now_s).map_err(failure)?;
     let pages = desk.scheduler.state().len();
     desk.close()?;
@@ -55,6 +53,22 @@ pub(crate) fn run(args: &AddArgs) -> Result<()> {
         done.changed,
     ));
     Ok(())
+}
+
+/// Takes in every page of the lists.
+fn add_all(desk: &mut Desk, args: &AddArgs) -> Result<Added> {
+    let line = CountLine::new("pages");
+    let mut adding = Adding { takes_back: true, ..Adding::new(desk, &args.terms) };
+    for file in &args.files {
+        list::read(file, &mut |listed| {
+            line.at(adding.count());
+            if interrupt::is_wanted() {
+                return Err(Interrupted("what was read so far may be in: adding it again does no harm").into());
+            }
+            adding.take(&listed)
+        })?;
+    }
+    adding.finish()
 }
 
 /// Pages on their way into a store, many at a time.

@@ -86,9 +86,9 @@ impl State {
         }
     }
 
-    /// Is there a host, and a group, between whose visits time must pass?
+    /// Is there a host, and a group, between whose visits time must pass, or which has hours?
     pub(crate) fn any_gaps(&self) -> (bool, bool) {
-        let has_gap = |limits: &HostLimits| limits.gap().seconds() > 0.0;
+        let has_gap = |limits: &HostLimits| self.bears_per_s(limits) < f64::INFINITY;
         let limited = |gate: &Gate| gate.limits.as_ref().is_some_and(has_gap);
         let any_host = has_gap(&self.settings.limits) || self.hosts.values().any(|host| limited(&host.gate));
         (any_host, self.gates.0.values().any(limited))
@@ -147,6 +147,13 @@ impl State {
         gates.par_iter().filter_map(full_gate).collect()
     }
 
+    /// How many visits a host or a group bears, in the long run. One with hours gets no more than the budget brings in them, all for itself:
+    /// what it brings at other times cannot be kept for it.
+    fn bears_per_s(&self, limits: &HostLimits) -> f64 {
+        let (open, most) = (limits.week().open_share(), 1.0 / limits.gap().seconds());
+        open * if open < 1.0 { most.min(self.settings.budget_per_s) } else { most }
+    }
+
     /// A host or a group, if its pages might ask for more than it bears.
     fn full_gate(
         &self,
@@ -155,7 +162,7 @@ impl State {
         other_price: impl Fn(u32) -> f64,
         (price, floor_s): (f64, f64),
     ) -> Option<FullGate> {
-        let bears_per_s = limits.week().open_share() / limits.gap().seconds();
+        let bears_per_s = self.bears_per_s(limits);
         // Where it is full its pages wait for each other, too.
         let queue_s = limits.week().mean_wait_in_queue_s();
         let gap_s = |slot: u32, price: f64| {

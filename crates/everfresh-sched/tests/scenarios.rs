@@ -302,16 +302,22 @@ const NIGHTS_S: f64 = 1_767_571_200.0;
 
 #[test]
 fn hosts_are_visited_in_their_hours_and_get_what_they_bear_there() {
-    // The budget's visits are 7 s, 29 s and 86 s apart, those of the host 120 s.
-    for (hours, budget) in [(6, 12_000.0), (6, 3000.0), (6, 1000.0), (1, 12_000.0), (1, 3000.0), (1, 1000.0)] {
+    // The budget's visits are 7 s, 29 s, 86 s, and then up to half an hour apart, those of the host 120 s.
+    let budgets = [12_000.0, 3000.0, 1000.0, 500.0, 200.0, 50.0];
+    for (hours, budget) in budgets.map(|budget| [(6, budget), (1, budget)]).into_iter().flatten() {
         let (scheduler, at_night, all) = nights(hours, budget);
         for now_s in &at_night {
             let hour = ((now_s - NIGHTS_S) / HOUR + 2.0) % 24.0;
             assert!(hour < f64::from(hours), "visited at {hour}");
         }
-        let share = at_night.len() as f64 / (30.0 * 30.0 * f64::from(hours));
-        println!("{hours} hours, {budget} a day: {share:.3} of what it bears, {all} in all");
-        assert!((0.96..=1.01).contains(&share), "{share} of what it bears in {hours} hours, {budget} a day");
+        // Where visits are sparse, it can have all that the budget brings in its hours, and at most a burst more.
+        let could = f64::from(hours) * 30f64.min(budget / 24.0);
+        let most = (30.0 * f64::from(hours)).min(could + (0.01 * budget).clamp(1.0, 10.0));
+        let share = at_night.len() as f64 / 30.0 / could;
+        println!("{hours} hours, {budget} a day: {share:.3} of what it can have, {all} in all");
+        // Within 4 %, and five visits of the thirty days.
+        let about = 0.96 - 5.0 / 30.0 / could..=1.01 * most / could;
+        assert!(about.contains(&share), "{share} of what it can have in {hours} hours, {budget} a day");
         assert!((all as f64 / (30.0 * budget) - 1.0).abs() < 0.01, "{all} of {budget} a day");
         let noon_s = NIGHTS_S + 40.5 * DAY;
         let waiting = (0..1000).filter(|id| {
@@ -728,6 +734,12 @@ fn so_many_of_so_many_hosts_and_never_two_workers_at_one_page() {
     assert!(rest.iter().all(|lease| seen.insert(lease.page)) && rest.len() > 10, "{}", rest.len());
 }
 
+/// Seconds for which this thread was on a processor, however busy the machine is.
+fn processor_s() -> f64 {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    times.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9
+}
+
 /// A host by name, or all but one, among 100,000 that are due: with a look at each of them it would take an hour.
 #[test]
 fn whoever_asks_for_one_host_does_not_wait_for_the_others() {
@@ -738,7 +750,7 @@ fn whoever_asks_for_one_host_does_not_wait_for_the_others() {
         let terms = PageTerms::new(HostId(host)).pinned(seconds(HOUR)).unwrap();
         scheduler.add(0.0, PageId(host.into()), terms.in_group(GroupId((host % 2) as u16))).unwrap();
     }
-    let begun = std::time::Instant::now();
+    let begun_s = processor_s();
     for host in (0..hosts).step_by(2) {
         let wanted = match host % 3 {
             0 => Constraints::new().on([HostId(host)]),
@@ -748,6 +760,7 @@ fn whoever_asks_for_one_host_does_not_wait_for_the_others() {
         assert_eq!(scheduler.lease_within(2.0 * HOUR, 1, &wanted).unwrap().len(), 1, "host {host}");
         assert!(scheduler.next_wakeup_within(2.0 * HOUR, &wanted).is_some());
     }
-    println!("{} asked in {:.2?}", hosts / 2, begun.elapsed());
-    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    let took_s = processor_s() - begun_s;
+    println!("{} asked in {took_s} s", hosts / 2);
+    assert!(took_s < 60.0, "{took_s} s");
 }

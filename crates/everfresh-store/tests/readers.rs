@@ -1,4 +1,4 @@
-//! DuckDB and pandas read the visit log as it is, and say of it what the scheduler says.
+//! `DuckDB` and pandas read the visit log as it is, and say of it what the scheduler says.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 

@@ -12,7 +12,7 @@ pub(crate) fn run(program: &Path, arguments: &[&str]) -> String {
     String::from_utf8(found.stdout).unwrap()
 }
 
-/// A Python with packages from PyPI, made once under the build folder. `imports` is a program that needs all of them.
+/// A Python with packages of its own, made once under the build folder. `imports` is a program that needs all of them.
 pub(crate) fn python_with(name: &str, packages: &[&str], imports: &str) -> PathBuf {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let python = home.join("bin/python");

@@ -27,11 +27,16 @@ fn parse<'a, T: serde::Deserialize<'a>>(record: &'a [u8]) -> Result<T> {
     parse_first(record).map(|(first, _)| first)
 }
 
-/// What is known of all. States without groups' leases were written once: none of them had limits.
+/// What is known of all. States without groups' leases were written once: none of them had limits. So were states that had learnt
+/// nothing of divergences.
 fn head_of(record: &[u8]) -> Result<State> {
-    let (mut state, rest): (State, _) = parse_first(record)?;
+    let (mut state, mut rest): (State, _) = parse_first(record)?;
     if !rest.is_empty() {
-        state.gates = postcard::from_bytes(rest).map_err(|error| unreadable(&error))?;
+        (state.gates, rest) = postcard::take_from_bytes(rest).map_err(|error| unreadable(&error))?;
+    }
+    if !rest.is_empty() {
+        let divergences = postcard::from_bytes(rest).map_err(|error| unreadable(&error))?;
+        state.policy.restore_divergences(state.pages.panels.values_mut(), divergences);
     }
     Ok(state)
 }
@@ -55,6 +60,7 @@ impl State {
         let failed = |error: postcard::Error| Error::Store(error.to_string());
         let mut record = postcard::to_extend(self, vec![VERSION]).map_err(failed)?;
         record = postcard::to_extend(&self.gates, record).map_err(failed)?;
+        record = postcard::to_extend(&self.policy.divergences(self.pages.panels.values()), record).map_err(failed)?;
         put(&record)?;
         for block in self.pages.blocks(BLOCK) {
             record.truncate(1);

@@ -48,6 +48,8 @@ const SAMPLE: usize = 8192;
 const CHUNK: usize = 256;
 /// How closely the demand must meet what is due: what is missed is made up for later.
 const CLOSE: f64 = 1e-3;
+/// How closely where all periods follow the price: who takes pages for alike visits them when uniform does, and not at hours of its own.
+const STEERED_CLOSE: f64 = 1e-6;
 /// What was spent too much or too little is made up for within so many epochs.
 const MAKE_UP: f64 = 12.0;
 
@@ -187,7 +189,7 @@ impl Prices {
             scale * parts.collect::<Vec<f64>>().iter().sum::<f64>()
         };
         // Pages that never change want no visit at any price.
-        self.price = price::meeting(due, self.price, CLOSE, demand).clamp(1e-30, 1e30);
+        self.price = price::meeting(due, self.price, STEERED_CLOSE, demand).clamp(1e-30, 1e30);
     }
 
     /// Finds the price at which as many pages are due before the end of an epoch as there are free visits.
@@ -360,8 +362,8 @@ impl<P: Policy> Scene<'_, P> {
         }
         let mut due = self.due(cell, stretch, to);
         if due < from {
-            // Cheaper visits make many pages due at once: a crawler takes them one after the other.
-            due = from + cell.rng.random::<f64>() * (to - from);
+            // Cheaper visits make many pages due at once: a crawler takes them one after the other, and none later than it is late.
+            due = from + cell.rng.random::<f64>() * (to - from).min(from - due);
             if self.policy.minds_hours(&cell.memory) {
                 let timed = self.policy.timed(&cell.about, &cell.memory, seconds(due - cell.visited_s));
                 due = (cell.visited_s + timed.seconds()).max(from);

@@ -152,6 +152,20 @@ fn learning_pays_in_every_world() {
     }
 }
 
+/// Where nothing can be told of pages ours is uniform, visit by visit, for content as for freshness.
+#[test]
+fn pages_that_are_alike_are_visited_as_by_uniform() {
+    let world = alike(100, 0.05);
+    let conditions = conditions(700.0, 1.0 / 7.0);
+    let score = |entrant: Entrant| entrant.run(&world, &conditions, &always).unwrap();
+    let uniform = score(Entrant::Uniform);
+    for entrant in [Entrant::Posterior, Entrant::Content] {
+        let ours = score(entrant);
+        let off = ours.freshness().mean - uniform.freshness().mean;
+        assert!(off.abs() < 1e-5 && ours.visits() == uniform.visits(), "{}: {off}", entrant.name());
+    }
+}
+
 /// Pages that change every day at three, seen once a day: nobody tells ours the hour, and it comes to visit soon after it.
 #[test]
 fn pages_that_change_by_the_clock_are_visited_by_it() {

@@ -59,13 +59,23 @@ impl Witness {
         let [gain, visits, gain2, both, visits2] = self.sums;
         let each = gain / visits;
         let error = (gain2 - 2.0 * each * both + each * each * visits2).max(0.0).sqrt();
-        let bound = if self.is_earned { error } else { EARNED * error };
+        // Long stretches say most of it: all are worth so many equal ones.
+        let equal = visits * visits / visits2;
+        let bound = if self.is_earned { error } else { student(EARNED, equal - 1.0) * error };
         self.is_earned = self.stretches >= STRETCHES && gain > bound;
     }
 
     pub(super) const fn is_earned(&self) -> bool {
         self.is_earned
     }
+}
+
+/// The bound of Student's t with so many degrees of freedom that is passed as seldom as a normal variable passes z (the expansion of
+/// Cornish and Fisher): an error that was itself told by few says less.
+fn student(z: f64, freedom: f64) -> f64 {
+    let freedom = freedom.max(1.0);
+    let (first, second) = ((z.powi(3) + z) / 4.0, (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0);
+    z + first / freedom + second / (freedom * freedom)
 }
 
 /// The time between two visits to a page that was believed to change at a rate.
@@ -91,6 +101,8 @@ impl Watch {
 pub(super) struct Clocked {
     /// A number of its own.
     lot: u64,
+    /// How long before the last visit the one before it was.
+    last_s: f64,
     watches: VecDeque<Watch>,
 }
 
@@ -106,14 +118,18 @@ const DEAR: f64 = 0.35;
 /// At most one visit in so many is displaced.
 const OFTEN: f64 = 8.0;
 
+/// Once hours are known, so many times fewer are.
+const SELDOM: f64 = 8.0;
+
 impl Clocked {
     pub(super) fn new(lot: u64) -> Clocked {
-        Clocked { lot, watches: VecDeque::new() }
+        Clocked { lot, last_s: 0.0, watches: VecDeque::new() }
     }
 
     /// Takes in a visit to a page that was believed to change at a rate per second.
     pub(super) fn observe(&mut self, now_s: f64, observation: &Observation, rate: f64) {
         let seconds = observation.elapsed().seconds();
+        self.last_s = seconds;
         // More than a week has all hours in it.
         if seconds > WEEK || !now_s.is_finite() {
             return;
@@ -125,19 +141,53 @@ impl Clocked {
     }
 
     /// Visits a day apart say nothing of the hours: now and then one comes at another time, the more seldom the more that costs.
-    pub(super) fn displaced(&self, visits: u32, period: Period, curve: &Lomax) -> Option<Period> {
-        let (draw, seconds) = (self.drawn(visits, 1), period.seconds());
-        if draw > 1.0 / OFTEN || !seconds.is_finite() {
+    ///
+    /// Spent is a share of what could be gained: no more than copies are stale, or fresh, and no more than if all changes came at one
+    /// moment of the week, when a visit could come half a week, or half its period, nearer to it.
+    /// Where hours are known already, that is done `seldom` times less often, to keep an eye on them.
+    pub(super) fn displaced(
+        &self,
+        visits: u32,
+        period: Period,
+        curve: &impl DivergenceCurve,
+        seldom: f64,
+    ) -> Option<Period> {
+        let (draw, seconds) = (seldom * self.drawn(visits, 1), period.seconds());
+        if draw > 1.0 / OFTEN || !seconds.is_finite() || self.was_displaced(visits) {
             return None;
         }
-        let share = self.drawn(visits, 2);
-        let other = Period::raw(if seconds > DAY { share * DAY } else { (0.5 + share) * seconds });
+        let other = self.other(visits, period);
         // The visit after it comes where it would have come.
         let rest = Period::raw(2.0 * seconds - other.seconds());
         let stale = curve.area(period);
         let costs = (curve.area(other) + curve.area(rest)) / 2.0 - stale;
-        let most = stale.min(seconds - stale);
+        let most = stale.min(seconds - stale).min(curve.divergence(period) * seconds.min(WEEK) / 2.0);
         (costs <= DEAR * most && draw * costs <= SPENT * most).then_some(other)
+    }
+
+    /// The period, or what is left of it and the one before where the last visit was displaced.
+    pub(super) fn regular(&self, visits: u32, period: Period) -> Period {
+        let left_s = if self.was_displaced(visits) { (period.seconds() - self.last_s).max(0.0) } else { 0.0 };
+        Period::raw(period.seconds() + left_s)
+    }
+
+    /// After how long a visit comes that is displaced: within a day, or about its period where that is no longer.
+    fn other(&self, visits: u32, period: Period) -> Period {
+        let seconds = period.seconds();
+        // Where a period is long is drawn, too: one that hardly moves must not move a visit that is waited for.
+        let is_long = seconds > DAY * (1.0 + self.drawn(visits, 3));
+        Period::raw(if is_long { self.soon_s(visits) } else { (0.5 + self.drawn(visits, 2)) * seconds })
+    }
+
+    /// A time within a day.
+    fn soon_s(&self, visits: u32) -> f64 {
+        DAY * self.drawn(visits, 2)
+    }
+
+    /// Did the last of so many visits come within a day because it was displaced?
+    fn was_displaced(&self, visits: u32) -> bool {
+        let before = visits.wrapping_sub(1);
+        visits > 0 && self.drawn(before, 1) <= 1.0 / OFTEN && (self.last_s - self.soon_s(before)).abs() < 1.0
     }
 
     /// A number between 0 and 1 that is always the same for a page, a visit and a purpose.
@@ -280,6 +330,11 @@ impl Default for Hours {
 }
 
 impl Hours {
+    /// How many times less often than at first visits are displaced.
+    pub(super) const fn seldom(&self) -> f64 {
+        if self.are_known() { SELDOM } else { 1.0 }
+    }
+
     /// Do the hours or weekdays that were learnt foretell when pages change?
     pub(super) const fn are_known(&self) -> bool {
         self.day.witness.is_earned() || self.week.witness.is_earned()
@@ -398,10 +453,37 @@ mod tests {
     }
 
     #[test]
+    fn few_stretches_must_differ_less() {
+        // The quantile 0.99865 of Student's t with 10 degrees of freedom is 3.957.
+        assert!((student(3.0, 10.0) - 3.957).abs() < 0.05 && (student(3.0, 1e9) - 3.0).abs() < 1e-6);
+        let earned = |stretches: u32| {
+            let mut witness = Witness::default();
+            // A gain of 2 and one of 0 in turn: 4.5 standard errors after 20, 2 after 4.
+            (0..stretches).for_each(|number| witness.hear(2.0 * f64::from(number % 2), 10.0));
+            witness.is_earned()
+        };
+        assert!(!earned(4) && !earned(10) && earned(20));
+    }
+
+    #[test]
+    fn after_a_displaced_visit_the_next_comes_where_it_would_have_come() {
+        let (week, fast) = (Period::raw(WEEK), curve());
+        let found = (0..10_000).map(|lot| Clocked::new(lot * 7919));
+        let mut displaced = found.filter_map(|page| Some((page.displaced(3, week, &fast, 1.0)?, page)));
+        let (other, mut page) = displaced.next().unwrap();
+        assert!(other.seconds() < DAY);
+        page.observe(10.0 * WEEK, &Observation::unchanged(other).unwrap(), 1.0 / DAY);
+        assert_eq!(page.displaced(4, week, &fast, 1.0), None);
+        assert_eq!(page.regular(4, week).seconds(), 2.0 * WEEK - other.seconds());
+        page.observe(12.0 * WEEK, &Observation::unchanged(week).unwrap(), 1.0 / DAY);
+        assert_eq!(page.regular(5, week), week);
+    }
+
+    #[test]
     fn visits_are_displaced_seldom_and_only_where_that_is_cheap() {
         let displaced = |days: f64, curve: &Lomax| {
-            let all =
-                (0..10_000).filter_map(|lot| Clocked::new(lot * 7919).displaced(3, Period::raw(days * DAY), curve));
+            let all = (0..10_000)
+                .filter_map(|lot| Clocked::new(lot * 7919).displaced(3, Period::raw(days * DAY), curve, 1.0));
             all.map(|period| period.seconds() / DAY).collect::<Vec<_>>()
         };
         // A change a day: at a visit a day some come between half a day and one and a half.

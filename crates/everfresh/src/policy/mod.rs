@@ -29,7 +29,7 @@ mod posterior;
 pub use bayes::Bayes;
 pub use known::{Greedy, Known, Proportional, Uniform};
 pub use op08::{AtPrice, Foreknowing, Profiled, Told};
-pub use posterior::{Aim, Panel, Posterior, Watched};
+pub use posterior::{Aim, Divergences, Panel, Posterior, Watched};
 
 use crate::estimate::Observation;
 use crate::units::{Period, Rate};

@@ -1,6 +1,6 @@
 use super::hours::{Clocked, Hours, Witness};
 use super::{About, Outcome, Policy, Visit};
-use crate::curve::{Age, DivergenceCurve, Lomax};
+use crate::curve::{Age, DivergenceCurve, Linear, Lomax};
 use crate::error::Result;
 use crate::estimate::{self, Habits, Hierarchy, Observation, PageState, Population, Prior};
 use crate::kernel::Reciprocal;
@@ -30,6 +30,7 @@ pub enum Aim {
 /// * harmonic: `D' = E(1 - e^-λt)/t`, so that the utility is the area under the Lomax curve;
 /// * age: the curve of the mean rate;
 /// * content: as harmonic, times the mean divergence of this page's changes, shrunk to that of its group: what was missed adds up.
+///   There pages are told apart once that foretells how far visits find copies off, better than for a stranger.
 ///
 /// How fast evidence fades, and how much less than a Poisson count it says where changes come in bursts, is learnt too: a
 /// panel of every eighth page is followed under all [`Habits`] on trial, and those that foresaw the panel's visits best count
@@ -57,6 +58,9 @@ pub struct Posterior {
     chosen: (usize, usize),
     /// Does it pay to know a page?
     trust: Trust,
+    /// Does it pay to know how far a page's content moves? Stored apart, see [`Posterior::divergences`].
+    #[cfg_attr(feature = "serde", serde(skip))]
+    likeness: Trust,
     hierarchy: Hierarchy,
     depth: Depth,
     /// Not stored: memories that are stored have no clock.
@@ -86,10 +90,18 @@ pub struct Watched {
     clocked: Option<Box<Clocked>>,
 }
 
-/// What a page of the panel is followed by, under each of the habits on trial: 500 bytes. Opaque; see [`Watched::parts`].
+/// What a page of the panel is followed by, under each of the habits on trial: half a kilobyte. Opaque; see [`Watched::parts`].
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Panel(Box<Seat>);
+
+/// What was learnt of how far pages' contents move, of all and of the pages of a panel: see [`Posterior::divergences`].
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Divergences {
+    all: Trust,
+    pages: Vec<Likeness>,
+}
 
 impl Watched {
     /// A memory put together again: what is known of the rate, the mean divergence of its changes, and its seat on the panel.
@@ -133,6 +145,26 @@ impl Watched {
 struct Seat {
     trials: [Panelist; TRIALS],
     apart: Apart,
+    /// Stored apart, see [`Posterior::divergences`].
+    #[cfg_attr(feature = "serde", serde(skip))]
+    likeness: Likeness,
+}
+
+/// How well the visits of a page told how far its content moves from that of a stranger.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+struct Likeness {
+    apart: Apart,
+    /// The divergences that visits found, in all.
+    seen: f32,
+}
+
+impl Likeness {
+    #[expect(clippy::cast_possible_truncation, reason = "seven digits suffice")]
+    fn add(&mut self, own: f64, stranger: f64, seen: f64, elapsed: Period) {
+        self.apart.add(own, stranger, seen, elapsed);
+        self.seen += seen as f32;
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -144,7 +176,8 @@ struct Panelist {
 }
 
 /// What the visits of a page, or of many, told of whether pages can be told apart. With the probability p of a change as it was
-/// foreseen for this page, and `p_0` for a stranger of whom only is known what pages are like:
+/// foreseen for this page, and `p_0` for a stranger of whom only is known what pages are like, and x = 1 for a visit that found a
+/// change and 0 for others; or with expected divergences p and `p_0` and the divergence x that was found:
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Apart {
@@ -152,9 +185,9 @@ struct Apart {
     own: f32,
     /// `Σ p_0` over all visits.
     stranger: f32,
-    /// `Σ ln p/p_0` over visits that found a change.
+    /// `Σ x ln p/p_0`.
     changed: f32,
-    /// `Σ ln (1-p)/(1-p_0)` over the others.
+    /// `Σ (1-x) ln (1-p)/(1-p_0)`.
     quiet: f32,
     /// The time that was watched, in seconds.
     watched_s: f32,
@@ -162,16 +195,13 @@ struct Apart {
 
 impl Apart {
     #[expect(clippy::cast_possible_truncation, reason = "seven digits suffice")]
-    fn add(&mut self, own: f64, stranger: f64, observation: &Observation) {
-        self.watched_s += observation.elapsed().seconds() as f32;
+    fn add(&mut self, own: f64, stranger: f64, seen: f64, elapsed: Period) {
+        self.watched_s += elapsed.seconds() as f32;
         let (own, stranger) = (own.clamp(1e-9, 1.0 - 1e-9), stranger.clamp(1e-9, 1.0 - 1e-9));
         self.own += own as f32;
         self.stranger += stranger as f32;
-        if observation.has_changed() {
-            self.changed += (own / stranger).ln() as f32;
-        } else {
-            self.quiet += ((1.0 - own) / (1.0 - stranger)).ln() as f32;
-        }
+        self.changed += (seen * (own / stranger).ln()) as f32;
+        self.quiet += ((1.0 - seen) * ((1.0 - own) / (1.0 - stranger)).ln()) as f32;
     }
 }
 
@@ -277,10 +307,23 @@ impl Posterior {
             trials: trials.collect(),
             chosen: (0, 0),
             trust: Trust::default(),
+            likeness: Trust::default(),
             hierarchy: Hierarchy::new(BASE),
             depth: nothing,
             hours: Hours::default(),
         }
+    }
+
+    /// What was learnt of how far contents move, with the panel's part of it. Policies and panels are stored without, as they were
+    /// before it was learnt.
+    pub fn divergences<'a>(&self, panel: impl IntoIterator<Item = &'a Panel>) -> Divergences {
+        Divergences { all: self.likeness.clone(), pages: panel.into_iter().map(|seat| seat.0.likeness).collect() }
+    }
+
+    /// Gives back what [`Posterior::divergences`] took, to the same panel in the same order.
+    pub fn restore_divergences<'a>(&mut self, panel: impl IntoIterator<Item = &'a mut Panel>, stored: Divergences) {
+        self.likeness = stored.all;
+        panel.into_iter().zip(stored.pages).for_each(|(seat, page)| seat.0.likeness = page);
     }
 
     /// The habits that foresaw best so far.
@@ -295,14 +338,22 @@ impl Posterior {
 
     /// Is every page followed by what its own visits told? Else all are taken for alike, which makes visits uniform.
     pub const fn tells_pages_apart(&self) -> bool {
-        self.trust.witness.is_earned()
+        self.tells_apart_for(self.aim)
+    }
+
+    /// The same for any aim: for content by how far copies were off, for all others by which changed.
+    const fn tells_apart_for(&self, aim: Aim) -> bool {
+        match aim {
+            Aim::Content => self.likeness.witness.is_earned(),
+            _ => self.trust.witness.is_earned(),
+        }
     }
 
     /// The belief that counts: that of the page, once it has proved to foretell more than that of a stranger.
     ///
     /// α and β of Gamma(α, β) + c, c being the rate at which something befalls all pages: those with the same mean and variance.
-    fn trusted(&self, about: &About, memory: &Watched) -> (f64, Period) {
-        if !self.trust.witness.is_earned() {
+    fn trusted(&self, aim: Aim, about: &About, memory: &Watched) -> (f64, Period) {
+        if !self.tells_apart_for(aim) {
             let all = self.hierarchy.global();
             return (all.alpha(), all.beta());
         }
@@ -313,26 +364,30 @@ impl Posterior {
     }
 
     /// The mean rate that is believed in, per second.
-    fn rate_per_s(&self, about: &About, memory: &Watched) -> f64 {
-        let (alpha, beta) = self.trusted(about, memory);
+    fn rate_per_s(&self, aim: Aim, about: &About, memory: &Watched) -> f64 {
+        let (alpha, beta) = self.trusted(aim, about, memory);
         alpha / beta.seconds()
     }
 
     /// The curve of the age at that rate.
-    fn age(&self, about: &About, memory: &Watched) -> Age {
-        Age::new(Rate::per(self.rate_per_s(about, memory), Unit::Second).unwrap_or(Rate::STATIC))
+    fn age(&self, aim: Aim, about: &About, memory: &Watched) -> Age {
+        Age::new(Rate::per(self.rate_per_s(aim, about, memory), Unit::Second).unwrap_or(Rate::STATIC))
     }
 
     /// The curve that is believed in: that of the rate, as steady as pages were found to be.
     pub fn curve(&self, about: &About, memory: &Watched) -> Result<Lomax> {
-        let (alpha, beta) = self.trusted(about, memory);
+        self.curve_for(self.aim, about, memory)
+    }
+
+    fn curve_for(&self, aim: Aim, about: &About, memory: &Watched) -> Result<Lomax> {
+        let (alpha, beta) = self.trusted(aim, about, memory);
         unsteady(alpha, beta, STEADINESSES[self.chosen.1])
     }
 
     /// The mean divergence that counts for [`Aim::Content`].
     fn depth(&self, memory: &Watched) -> f64 {
         // Pages that are taken for alike are so in this too.
-        let own = if self.trust.witness.is_earned() { memory.depth } else { Depth::default() };
+        let own = if self.tells_apart_for(Aim::Content) { memory.depth } else { Depth::default() };
         own.mean_towards(self.depth).max(1e-3)
     }
 
@@ -340,13 +395,13 @@ impl Posterior {
     /// does not depend on the aim, so that one policy serves groups with different ones.
     pub fn period_for(&self, aim: Aim, about: &About, memory: &Watched, price: f64) -> Period {
         let threshold = about.threshold(price);
-        let Ok(curve) = self.curve(about, memory) else { return Period::NEVER };
+        let Ok(curve) = self.curve_for(aim, about, memory) else { return Period::NEVER };
         match aim {
             Aim::Freshness if self.trust.witness.is_earned() => curve.period(threshold),
             Aim::Content => curve.period_by_area(threshold / self.depth(memory)),
             Aim::Harmonic => curve.period_by_area(threshold),
-            Aim::Freshness => self.age(about, memory).period(threshold / self.rate_per_s(about, memory)),
-            Aim::Age => self.age(about, memory).period(threshold),
+            Aim::Freshness => self.age(aim, about, memory).period(threshold / self.rate_per_s(aim, about, memory)),
+            Aim::Age => self.age(aim, about, memory).period(threshold),
         }
     }
 
@@ -365,13 +420,13 @@ impl Posterior {
     /// ```
     pub fn period_quickly(&self, aim: Aim, about: &About, memory: &Watched, price: f64) -> Period {
         let threshold = about.threshold(price);
-        let Ok(curve) = self.curve(about, memory) else { return Period::NEVER };
+        let Ok(curve) = self.curve_for(aim, about, memory) else { return Period::NEVER };
         match aim {
             Aim::Freshness if self.trust.witness.is_earned() => curve.period_quickly(threshold),
             Aim::Content => curve.period_by_area_quickly(threshold / self.depth(memory)),
             Aim::Harmonic => curve.period_by_area_quickly(threshold),
             Aim::Freshness | Aim::Age => {
-                let rate = self.rate_per_s(about, memory);
+                let rate = self.rate_per_s(aim, about, memory);
                 let threshold = if aim == Aim::Age { threshold } else { threshold / rate };
                 let reciprocal = Reciprocal::of(Order::Fixed, Objective::Age).at(threshold * rate * rate);
                 Period::raw(1.0 / (rate * reciprocal))
@@ -395,21 +450,32 @@ impl Posterior {
     /// }
     /// ```
     pub fn utility(&self, aim: Aim, about: &About, memory: &Watched, elapsed: Period) -> f64 {
-        let Ok(curve) = self.curve(about, memory) else { return 0.0 };
+        let Ok(curve) = self.curve_for(aim, about, memory) else { return 0.0 };
         match aim {
             Aim::Freshness if self.trust.witness.is_earned() => curve.utility(elapsed),
             Aim::Content => curve.area(elapsed) * self.depth(memory),
             Aim::Harmonic => curve.area(elapsed),
-            Aim::Freshness => self.age(about, memory).utility(elapsed) * self.rate_per_s(about, memory),
-            Aim::Age => self.age(about, memory).utility(elapsed),
+            Aim::Freshness => self.age(aim, about, memory).utility(elapsed) * self.rate_per_s(aim, about, memory),
+            Aim::Age => self.age(aim, about, memory).utility(elapsed),
         }
     }
 
     /// How a page of the panel was foreseen, by itself and under all habits on trial, before what was seen is taken in.
-    fn judge_visit(&self, seat: &mut Seat, belief: &estimate::Posterior, observation: &Observation) {
+    fn judge_visit(
+        &self,
+        seat: &mut Seat,
+        belief: &estimate::Posterior,
+        depth: Depth,
+        visit: &Visit<'_>,
+        observation: &Observation,
+    ) {
         let (elapsed, has_changed) = (observation.elapsed(), observation.has_changed());
         let stranger = PageState::default().posterior(self.hierarchy.global(), &self.habits());
-        seat.apart.add(belief.change_probability(elapsed), stranger.change_probability(elapsed), observation);
+        let (own, other) = (belief.change_probability(elapsed), stranger.change_probability(elapsed));
+        seat.apart.add(own, other, f64::from(u8::from(has_changed)), elapsed);
+        // How far a copy is off: as far as changes move it, if there was one.
+        let (own, other) = (own * depth.mean_towards(self.depth), other * Depth::default().mean_towards(self.depth));
+        seat.likeness.add(own, other, visit.divergence(), elapsed);
         for (trial, page) in self.trials.iter().zip(&mut seat.trials) {
             let posterior = page.state.posterior(trial.prior, &trial.habits);
             for (surprise, steadiness) in page.surprise.iter_mut().zip(STEADINESSES) {
@@ -429,13 +495,20 @@ impl Posterior {
         let seated = || pages.iter().filter_map(|(_, memory)| Some((memory, memory.panel.as_deref()?)));
         let seats = seated().count().max(1) as f64;
         self.trust.watched_s = seated().map(|(_, seat)| f64::from(seat.apart.watched_s)).sum::<f64>() / seats;
-        let sums = seated().fold([0.0; 6], |sums, (memory, seat)| {
-            let Apart { own, stranger, changed, quiet, .. } = seat.apart;
-            let (visits, changes) = (f64::from(memory.state.visits()), f64::from(memory.state.changes()));
-            let parts = [visits, changes, own.into(), stranger.into(), changed.into(), quiet.into()];
-            std::array::from_fn(|at| sums[at] + parts[at])
-        });
-        self.trust.learn(sums, seats);
+        let sums = |of: fn(&Seat, &Watched) -> (Apart, f64)| {
+            seated().fold([0.0; 6], |sums, (memory, seat)| {
+                let (Apart { own, stranger, changed, quiet, .. }, seen) = of(seat, memory);
+                let parts =
+                    [memory.state.visits().into(), seen, own.into(), stranger.into(), changed.into(), quiet.into()];
+                std::array::from_fn(|at| sums[at] + parts[at])
+            })
+        };
+        let (changes, divergences) = (
+            sums(|seat, memory| (seat.apart, memory.state.changes().into())),
+            sums(|seat, _| (seat.likeness.apart, seat.likeness.seen.into())),
+        );
+        self.trust.learn(changes, seats);
+        self.likeness.learn(divergences, seats);
         self.hours.learn(pages.iter().filter_map(|(_, memory)| memory.clocked.as_deref()));
         let panel: Vec<&[Panelist; TRIALS]> = seated().map(|(_, seat)| &seat.trials).collect();
         let mut surprises = vec![[0.0; STEADINESSES.len()]; self.trials.len()];
@@ -485,7 +558,7 @@ impl Policy for Posterior {
         let prior = self.hierarchy.prior(about.group as usize);
         if let Some(seat) = &mut memory.panel {
             let belief = memory.state.posterior(prior, &self.habits());
-            self.judge_visit(seat, &belief, &observation);
+            self.judge_visit(seat, &belief, memory.depth, visit, &observation);
             if let Some(clocked) = &mut memory.clocked {
                 clocked.observe(visit.now_s, &observation, belief.alpha() / belief.beta().seconds());
             }
@@ -513,9 +586,16 @@ impl Policy for Posterior {
 
     fn timed(&self, about: &About, memory: &Watched, period: Period) -> Period {
         let (Ok(curve), Some(visited_s)) = (self.curve(about, memory), memory.visited_s) else { return period };
-        let displaced =
-            memory.clocked.as_ref().and_then(|clocked| clocked.displaced(memory.state.visits(), period, &curve));
-        displaced.unwrap_or_else(|| self.hours.moved(visited_s, period, &curve))
+        let Some(clocked) = &memory.clocked else { return self.hours.moved(visited_s, period, &curve) };
+        let visits = memory.state.visits();
+        // Copies that are not fresh any more can be stale no more; for all other aims what is missed adds up.
+        let displaced = if self.aim == Aim::Freshness {
+            clocked.displaced(visits, period, &curve, self.hours.seldom())
+        } else {
+            let adds_up = Rate::once_per(Period::raw(4.0 * period.seconds())).map(Linear::new);
+            adds_up.ok().and_then(|curve| clocked.displaced(visits, period, &curve, self.hours.seldom()))
+        };
+        displaced.unwrap_or_else(|| self.hours.moved(visited_s, clocked.regular(visits, period), &curve))
     }
 
     fn learn(&mut self, pages: &[(&About, &Watched)]) {

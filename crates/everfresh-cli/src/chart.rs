@@ -518,7 +518,8 @@ fn page(title: &str, sections: &[(String, String)]) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>\n:root {{ color-scheme: light dark; font-family: sans-serif }}\n\
          body {{ max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}\n\
-         svg {{ width: 100%; height: auto; border-radius: .5rem }}\nsvg[viewBox^=\"0 0 480 \"] {{ max-width: 40rem }}\n\
+         .wide {{ overflow-x: auto }}\n\
+         svg {{ width: 100%; min-width: 34rem; height: auto; border-radius: .5rem }}\nsvg[viewBox^=\"0 0 480 \"] {{ max-width: 40rem }}\n\
          pre {{ overflow-x: auto; font-size: .8rem }}\n\
          @media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}\n</style>\n\
          <h1>{title}</h1>\n{}\n</html>\n",
@@ -535,12 +536,12 @@ fn block(text: &str) -> String {
     if text.lines().any(has_columns) { format!("<pre>{text}</pre>") } else { format!("<p>{text}</p>") }
 }
 
-/// A picture that takes the width it gets.
+/// A picture that takes the width it gets; where that is too little for its words, as on a phone, it may be moved sideways.
 fn scalable(svg: &str) -> String {
     let without = || {
         let (before, behind) = svg.split_once("width=\"")?;
         // Of all attributes of the first element the size comes first, and the box that it shows stays.
         Some(format!("{before}{}", &behind[behind.find("viewBox=")?..]))
     };
-    without().unwrap_or_else(|| svg.to_owned())
+    without().map_or_else(|| svg.to_owned(), |svg| format!("<div class=\"wide\">\n{svg}</div>"))
 }

@@ -30,7 +30,8 @@ pub enum Aim {
 /// * harmonic: `D' = E(1 - e^-λt)/t`, so that the utility is the area under the Lomax curve;
 /// * age: the curve of the mean rate;
 /// * content: as harmonic, times the mean divergence of this page's changes, shrunk to that of its group: what was missed adds up.
-///   There pages are told apart once that foretells how far visits find copies off, better than for a stranger.
+///   There pages are told apart once that foretells how far visits find copies off, better than for a stranger, and while copies
+///   are off by less than half.
 ///
 /// How fast evidence fades, and how much less than a Poisson count it says where changes come in bursts, is learnt too: a
 /// panel of every eighth page is followed under all [`Habits`] on trial, and those that foresaw the panel's visits best count
@@ -229,6 +230,13 @@ impl Trust {
         if self.watched_s > 0.0 { (self.shocks + 0.5) / self.watched_s } else { 0.0 }
     }
 
+    /// Can what was missed still add up? Where visits find copies off by more than half on average, it cannot: a page that moves
+    /// further than others then gains least by a visit, and not most.
+    const fn adds_up(&self) -> bool {
+        let [visits, seen, ..] = self.before;
+        seen <= 0.5 * visits
+    }
+
     /// Takes in a stretch: what the panel's sums come to now, over so many pages.
     fn learn(&mut self, now: [f64; 6], pages: f64) {
         let mut part = now;
@@ -344,7 +352,7 @@ impl Posterior {
     /// The same for any aim: for content by how far copies were off, for all others by which changed.
     const fn tells_apart_for(&self, aim: Aim) -> bool {
         match aim {
-            Aim::Content => self.likeness.witness.is_earned(),
+            Aim::Content => self.likeness.witness.is_earned() && self.likeness.adds_up(),
             _ => self.trust.witness.is_earned(),
         }
     }

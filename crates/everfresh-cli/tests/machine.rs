@@ -621,6 +621,42 @@ fn hosts_are_told_apart_within_their_groups() {
     assert!(once("g1 new") > 3.0 * once("g0 new") && once("g0 new") > 1.2 * once("g0 h0"), "{table}");
 }
 
+/// Whatever letters the names of groups and hosts are of, they come out as they went in, alone and in pairs.
+#[test]
+fn groups_come_out_as_they_went_in() {
+    let names = ["a\u{1f}b", "a", "1:a", "\u{1f}", "1:", "ä"];
+    for (columns, head) in [(1, "page,time,changed,group"), (2, "page,time,changed,group,host")] {
+        let mut text = head.to_owned() + "\n";
+        let mut expected = Vec::new();
+        for (page, group) in names.iter().enumerate() {
+            let both = [*group, names[names.len() - 1 - page]][..columns].join(",");
+            text.push_str(&format!("p{page},0,0,{both}\np{page},86400,{},{both}\n", page % 2));
+            expected.push(both);
+        }
+        let table = String::from_utf8(piped(&["estimate", "-"], text.as_bytes()).stdout).unwrap();
+        let found: Vec<String> =
+            table.lines().skip(1).map(|line| line.split(',').skip(9).collect::<Vec<_>>().join(",")).collect();
+        assert_eq!(found, expected, "{table}");
+    }
+}
+
+/// The first row of a page names its group, be it skipped or not: in one batch as in several.
+#[test]
+fn a_skipped_row_names_the_group() {
+    let rows = ["p,1000,,old", "p,90000,0,new", "p,180000,1,new", "q,1000,0,new", "q,90000,0,new"];
+    let mut results = Vec::new();
+    for files in [1, 5] {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, rows) in rows.chunks(rows.len() / files).enumerate() {
+            let text = format!("page,time,changed,group\n{}\n", rows.join("\n"));
+            std::fs::write(folder.path().join(format!("{number}.csv")), text).unwrap();
+        }
+        results.push(stdout(&["estimate", folder.path().to_str().unwrap()]));
+    }
+    assert!(results[0].lines().any(|line| line.starts_with("p,") && line.ends_with(",old")), "{}", results[0]);
+    assert_eq!(results[0], results[1]);
+}
+
 /// A file and a stream of Arrow, with dictionaries and timestamps, say the same as CSV.
 #[test]
 fn estimates_are_the_same_from_arrow() {

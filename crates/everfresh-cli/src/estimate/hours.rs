@@ -7,12 +7,13 @@ use anyhow::Result;
 use everfresh::estimate::{Clock, Evidence, Prior, Profile};
 
 use super::report::{Seen, shortened};
-use super::{Learner, Table, visits, watched};
+use super::visits::GroupName;
+use super::{Learner, Table, watched};
 use crate::chart;
 use crate::output::{Grid, count, number};
 
-/// What is known of the hours of each group, by its number.
-pub(super) struct Hours(Vec<OfGroup>);
+/// What is known of the hours of each group, by its number. Pages of few groups are asked, of however many there are.
+pub(super) struct Hours(Vec<Option<Box<OfGroup>>>);
 
 #[derive(Clone, Default)]
 struct OfGroup {
@@ -36,26 +37,27 @@ pub(super) fn learnt(table: Table) -> Result<Table> {
 impl Hours {
     /// Foresees the visits of these pages with hours and without, and learns from each in turn.
     pub(super) fn of(pages: &[Seen], prior: impl Fn(u32) -> Prior) -> everfresh::Result<Hours> {
-        let mut groups: Vec<OfGroup> = Vec::new();
+        let mut groups: Vec<Option<Box<OfGroup>>> = Vec::new();
         for page in pages {
-            let group = page.group as usize;
-            groups.resize(groups.len().max(group + 1), OfGroup::default());
-            groups[group].pages += 1;
-            groups[group].learn(page, prior(page.group))?;
+            let number = page.group as usize;
+            groups.resize(groups.len().max(number + 1), None);
+            let group = groups[number].get_or_insert_default();
+            group.pages += 1;
+            group.learn(page, prior(page.group))?;
         }
-        for group in &mut groups {
+        for group in groups.iter_mut().flatten() {
             group.clock = group.profile.clock();
         }
         Ok(Hours(groups))
     }
 
     pub(super) fn clock(&self, group: u32) -> Option<&Clock> {
-        self.0.get(group as usize)?.clock.as_ref()
+        self.0.get(group as usize)?.as_ref()?.clock.as_ref()
     }
 
     /// How many groups have hours of their own, of how many.
     fn used(&self) -> (usize, usize) {
-        let seen = self.0.iter().filter(|group| group.pages > 0);
+        let seen = self.0.iter().flatten();
         (seen.clone().filter(|group| group.clock.is_some()).count(), seen.count())
     }
 
@@ -72,10 +74,10 @@ impl Hours {
     }
 
     /// A picture of the hours of the group that gains most, and words about all.
-    pub(super) fn section(&self, names: &[String], are_used: bool) -> Result<(String, String)> {
-        let mut groups: Vec<(&OfGroup, String)> =
-            self.0.iter().zip(0..).map(|(group, n)| (group, name(names, n))).collect();
-        groups.retain(|(group, _)| group.pages > 0);
+    pub(super) fn section(&self, names: &[GroupName], are_used: bool) -> Result<(String, String)> {
+        let seen =
+            self.0.iter().enumerate().filter_map(|(number, group)| Some((group.as_deref()?, name(names, number))));
+        let mut groups: Vec<(&OfGroup, String)> = seen.collect();
         groups
             .sort_by(|(a, one), (b, other)| b.profile.gain().total_cmp(&a.profile.gain()).then_with(|| one.cmp(other)));
         let mut grid =
@@ -103,8 +105,9 @@ impl Hours {
 const SHOWN: usize = 10;
 
 /// What a group is called: all pages where there are no groups.
-fn name(names: &[String], number: usize) -> String {
-    names.get(number).map_or_else(|| "all pages".to_owned(), |name| visits::parts(name).join(" / "))
+fn name(names: &[GroupName], number: usize) -> String {
+    let words = |name: &GroupName| name.parts().into_iter().flatten().collect::<Vec<_>>().join(" / ");
+    names.get(number).map_or_else(|| "all pages".to_owned(), words)
 }
 
 impl OfGroup {

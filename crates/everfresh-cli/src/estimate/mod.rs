@@ -57,6 +57,7 @@ pub(crate) fn run(args: &EstimateArgs) -> Result<()> {
         }
     }
     let mut table = Table::open(&args.visits, args.rows)?;
+    table::check_columns(&rows::schema(args, &table.input))?;
     if args.hours {
         table = hours::learnt(table)?;
     }
@@ -168,7 +169,7 @@ impl Table {
         let input = Input::open(&args.visits, visits::columns(args, rows))?;
         let now = args.now.map_or_else(clock, Ok)?;
         let reader = Reader::new(visits::told(&input, rows)?, now);
-        let groups = Groups::default();
+        let groups = Groups::new(visits::are_pairs(&input));
         Ok(Table { input, reader, groups, is_disordered: false, end: args.now, hours: None, is_told: false })
     }
 
@@ -425,6 +426,7 @@ impl SkippedVisits {
     /// Says how many visits were in the same second as another.
     fn set(&mut self, fault: Fault, told: store::OfOneSecond) -> Result<()> {
         let place = |(page, second): (String, u32)| -> Result<String> {
+            let page = report::shortened_to(200, &page);
             Ok(format!("page `{page}` at {}", jiff::Timestamp::from_second(i64::from(second))?))
         };
         self.0[fault as usize] = (told.visits, told.first.map_or_else(|| Ok(String::new()), place)?);

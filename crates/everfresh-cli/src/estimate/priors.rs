@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::Learner;
 use super::model::GammaModel;
-use super::visits;
+use super::visits::GroupName;
 
 /// What is believed of a page before it was visited, by the number of its group, or of its host in its group.
 pub(super) struct Priors {
@@ -73,9 +73,11 @@ impl Priors {
                 (0..places.hosts.len()).map(|group| Hierarchy::new(groups.prior(group))).collect();
             for ((number, _), told) in pages.iter().zip(told) {
                 let (group, host) = places.of[*number as usize];
-                hosts[group].add(host, told);
+                // One host is its group: its pages must not count twice.
+                if places.hosts[group] > 1 {
+                    hosts[group].add(host, told);
+                }
             }
-            // One host is its group: its pages must not count twice.
             let several = hosts.par_iter_mut().enumerate().filter(|(group, _)| places.hosts[*group] > 1);
             several.for_each(|(group, hosts)| hosts.learn_under(groups.prior(group)));
             self.by_group = places.of.iter().map(|(group, host)| hosts[*group].prior(*host)).collect();
@@ -101,14 +103,14 @@ struct Places {
 }
 
 impl Places {
-    fn new(names: &[String]) -> Places {
-        let mut sorted: Vec<(Vec<&str>, usize)> = names.iter().map(|name| visits::parts(name)).zip(0..).collect();
+    fn new(names: &[GroupName]) -> Places {
+        let mut sorted: Vec<(&GroupName, usize)> = names.iter().zip(0..).collect();
         sorted.sort_unstable();
         let (mut of, mut hosts, mut before) = (vec![(0, 0); names.len()], Vec::new(), None);
-        for (parts, number) in sorted {
-            if before != parts.first().copied() {
+        for (name, number) in sorted {
+            if before != Some(&name.group) {
                 hosts.push(0);
-                before = parts.first().copied();
+                before = Some(&name.group);
             }
             let group = hosts.len() - 1;
             of[number] = (group, hosts[group]);

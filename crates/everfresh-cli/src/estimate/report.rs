@@ -15,7 +15,7 @@ use super::model::Model;
 use super::priors::Priors;
 use super::rows::Place;
 use super::store::Page;
-use super::visits::{self, Told};
+use super::visits::Told;
 use super::{Learner, calibration};
 use crate::chart;
 use crate::output::{self, Grid, number, percent};
@@ -153,7 +153,7 @@ impl<M: Model> Learner<M> {
                 let rate = self.model.estimate(group, page)?.rate;
                 all.add(rate);
                 if let Some(name) = names.get(group as usize) {
-                    by_group.entry(visits::parts(name)[0]).or_default().add(rate);
+                    by_group.entry(&name.group).or_default().add(rate);
                 }
             }
         }
@@ -176,8 +176,12 @@ impl<M: Model> Learner<M> {
 
 /// A name that leaves room for the other columns.
 pub(super) fn shortened(name: &str) -> String {
-    const LETTERS: usize = 30;
-    match name.char_indices().nth(LETTERS) {
+    shortened_to(30, name)
+}
+
+/// The first letters of a name, where it has more.
+pub(super) fn shortened_to(letters: usize, name: &str) -> String {
+    match name.char_indices().nth(letters) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.to_owned(),
     }

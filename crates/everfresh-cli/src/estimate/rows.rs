@@ -12,11 +12,11 @@ use rayon::prelude::*;
 use super::curves::{Curve, Laws};
 use super::model::Model;
 use super::store::Page;
-use super::visits::Told;
+use super::visits::{GroupName, Told};
 use super::{Learner, per_day, visits};
 use crate::args::EstimateArgs;
 use crate::output::count;
-use crate::table::{self, OutTable};
+use crate::table::{self, Input, OutTable};
 
 /// Pages of a batch.
 const ROWS: usize = 1 << 15;
@@ -73,6 +73,26 @@ impl Totals {
     }
 }
 
+/// The columns of the result.
+pub(super) fn schema(args: &EstimateArgs, input: &Input) -> SchemaRef {
+    let number = |name: &str, may_be_absent: bool| Field::new(name, DataType::Float64, may_be_absent);
+    let text = |name: &str| Field::new(name, DataType::Utf8, false);
+    let word = |name: &str| {
+        let words = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
+        Field::new(name, words, false)
+    };
+    let mut fields = vec![text(&args.visits.page_column), number("rate", true)];
+    fields.extend(["rate_low", "rate_high"].map(|name| number(name, false)));
+    fields.push(word("estimator"));
+    fields.extend(["visits", "changes"].map(|name| Field::new(name, DataType::UInt32, false)));
+    fields.extend(["first_seen", "last_seen"].map(|name| Field::new(name, DataType::Utf8, true)));
+    if args.curves {
+        fields.extend([word("curve"), number("shape", true)]);
+    }
+    fields.extend(visits::group_columns(input, &args.visits).iter().map(|name| text(name)));
+    Arc::new(Schema::new(fields))
+}
+
 impl<M: Model> Learner<M> {
     /// The shards and numbers of all pages, by name: the same, in whatever order the rows came.
     pub(super) fn by_name(&self) -> Vec<Place> {
@@ -87,7 +107,7 @@ impl<M: Model> Learner<M> {
 
     /// Writes the result, with the curves of pages where there are laws.
     pub(super) fn write(&self, args: &EstimateArgs, pages: &[Place], laws: Option<&Laws>) -> Result<Totals> {
-        let schema = self.schema(args);
+        let schema = schema(args, &self.table.input);
         let mut out = OutTable::create(&args.out, &schema)?;
         let encoder = out.encoder();
         let (word, groups) = (word(args), self.table.groups.names());
@@ -108,31 +128,12 @@ impl<M: Model> Learner<M> {
         Ok(totals)
     }
 
-    fn schema(&self, args: &EstimateArgs) -> SchemaRef {
-        let number = |name: &str, may_be_absent: bool| Field::new(name, DataType::Float64, may_be_absent);
-        let text = |name: &str| Field::new(name, DataType::Utf8, false);
-        let word = |name: &str| {
-            let words = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
-            Field::new(name, words, false)
-        };
-        let mut fields = vec![text(&args.visits.page_column), number("rate", true)];
-        fields.extend(["rate_low", "rate_high"].map(|name| number(name, false)));
-        fields.push(word("estimator"));
-        fields.extend(["visits", "changes"].map(|name| Field::new(name, DataType::UInt32, false)));
-        fields.extend(["first_seen", "last_seen"].map(|name| Field::new(name, DataType::Utf8, true)));
-        if args.curves {
-            fields.extend([word("curve"), number("shape", true)]);
-        }
-        fields.extend(visits::group_columns(&self.table.input, &args.visits).iter().map(|name| text(name)));
-        Arc::new(Schema::new(fields))
-    }
-
     fn rows(
         &self,
         pages: &[Place],
         schema: &SchemaRef,
         word: &str,
-        groups: &[String],
+        groups: &[GroupName],
         laws: Option<&Laws>,
     ) -> Result<RecordBatch> {
         let place = |(shard, page): &Place| (&self.shards[usize::from(*shard)], *page as usize);
@@ -178,8 +179,8 @@ impl<M: Model> Learner<M> {
             columns.push(Arc::new(curves.iter().map(|curve| curve.shape).collect::<Float64Array>()));
         }
         for part in 0..schema.fields().len() - columns.len() {
-            let name = |at| groups.get(place(at).0.group(place(at).1) as usize).map_or("", String::as_str);
-            let part = |at| visits::parts(name(at)).get(part).copied().unwrap_or_default();
+            let name = |at| groups.get(place(at).0.group(place(at).1) as usize).and_then(|name| name.parts()[part]);
+            let part = |at| name(at).unwrap_or_default();
             columns.push(Arc::new(StringArray::from_iter_values(pages.iter().map(part))));
         }
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)

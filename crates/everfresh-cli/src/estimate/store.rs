@@ -12,7 +12,7 @@ use hashbrown::hash_table::Entry;
 use super::grouping::Sorter;
 use super::hours::Hours;
 use super::model::Model;
-use super::visits::{Fault, Key, Skipped, Told, Visits};
+use super::visits::{Fault, GroupName, Key, Skipped, Told, Visits};
 
 /// What is remembered of a page: 24 bytes and the state of its estimator, which for gamma is 8.
 #[derive(Clone, Default)]
@@ -76,26 +76,33 @@ fn name<'a>(text: &'a str, ends: &[usize], number: usize) -> &'a str {
 }
 
 /// The numbers of groups, given as they come.
-#[derive(Default)]
-pub(super) struct Groups(RwLock<HashMap<String, u32>>);
+pub(super) struct Groups {
+    numbers: RwLock<HashMap<String, u32>>,
+    /// Is each a group and a host?
+    are_pairs: bool,
+}
 
 impl Groups {
+    pub(super) fn new(are_pairs: bool) -> Groups {
+        Groups { numbers: RwLock::default(), are_pairs }
+    }
+
     fn number(&self, name: &str) -> u32 {
         // A writer does nothing that could fail half-way.
-        if let Some(number) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+        if let Some(number) = self.numbers.read().unwrap_or_else(PoisonError::into_inner).get(name) {
             return *number;
         }
-        let mut numbers = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut numbers = self.numbers.write().unwrap_or_else(PoisonError::into_inner);
         let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX - 1);
         *numbers.entry(name.to_owned()).or_insert(next)
     }
 
     /// All names by number.
-    pub(super) fn names(&self) -> Vec<String> {
-        let numbers = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let mut names = vec![String::new(); numbers.len()];
+    pub(super) fn names(&self) -> Vec<GroupName> {
+        let numbers = self.numbers.read().unwrap_or_else(PoisonError::into_inner);
+        let mut names = vec![GroupName::default(); numbers.len()];
         for (name, number) in numbers.iter() {
-            names[*number as usize].clone_from(name);
+            names[*number as usize] = if self.are_pairs { GroupName::pair(name) } else { GroupName::lone(name) };
         }
         names
     }
@@ -229,7 +236,12 @@ impl<S: Clone + Default> Shard<S> {
         let mut skipped = Skipped::default();
         // Visits of a page often stand together.
         let mut before: Option<(Key, u32)> = None;
+        // In the order of the rows: the first of a page names its group, skipped or not.
+        let mut named = visits.named[shard].iter().peekable();
         for visit in &visits.shards[shard] {
+            while let Some((key, row)) = named.next_if(|(_, row)| *row < visit.row) {
+                self.name_page(*key, *row, visits, groups, &mut skipped);
+            }
             let number = match before.filter(|(key, _)| *key == visit.key) {
                 Some((_, number)) => number,
                 None => self.names.number(visit.key, || visits.names.value(visit.row as usize)),
@@ -240,13 +252,17 @@ impl<S: Clone + Default> Shard<S> {
             numbers.push(number);
             before = Some((visit.key, number));
         }
-        for (key, row) in &visits.named[shard] {
-            let number = self.names.number(*key, || visits.names.value(*row as usize));
-            if !self.is_of_its_group(number, visits, *row, groups) {
-                skipped.add(Fault::OtherGroup, *row);
-            }
-        }
+        named.for_each(|(key, row)| self.name_page(*key, *row, visits, groups, &mut skipped));
         skipped
+    }
+
+    /// All that a row tells that is skipped: that there is such a page.
+    #[cold]
+    fn name_page(&mut self, key: Key, row: u32, visits: &Visits, groups: &Groups, skipped: &mut Skipped) {
+        let number = self.names.number(key, || visits.names.value(row as usize));
+        if !self.is_of_its_group(number, visits, row, groups) {
+            skipped.add(Fault::OtherGroup, row);
+        }
     }
 
     /// Is the group of a row that of its page? That of a new page it is.

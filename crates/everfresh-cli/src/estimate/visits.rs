@@ -167,18 +167,50 @@ pub(super) fn group_columns(input: &Input, args: &VisitArgs) -> Vec<String> {
     GROUPS.into_iter().zip(group_names(args)).filter(|(text, _)| input.has_text(*text)).map(|(_, name)| name).collect()
 }
 
-/// Stands between a group and a host of it.
-const BETWEEN: char = '\u{1f}';
+/// Has the table groups and hosts?
+pub(super) fn are_pairs(input: &Input) -> bool {
+    GROUPS.into_iter().all(|text| input.has_text(text))
+}
 
-/// The group and, where there are both, the host, as one name.
+/// Stands behind the length of a group.
+const BEHIND: char = ':';
+
+/// The group and the host of each row as one text, which no other pair has, whatever letters they are of.
 fn pairs(groups: &StringViewArray, hosts: &StringViewArray) -> StringViewArray {
-    let pair = |row: usize| format!("{}{BETWEEN}{}", groups.value(row), hosts.value(row));
+    let pair = |row: usize| {
+        let group = groups.value(row);
+        format!("{}{BEHIND}{group}{}", group.len(), hosts.value(row))
+    };
     StringViewArray::from_iter_values((0..groups.len()).map(pair))
 }
 
-/// The group, or the host of a group and the group, from one name.
-pub(super) fn parts(name: &str) -> Vec<&str> {
-    name.splitn(2, BETWEEN).collect()
+/// What a group is called: by its own name, or a host of it by both.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GroupName {
+    pub group: String,
+    /// Where the table has groups and hosts.
+    pub host: Option<String>,
+}
+
+impl GroupName {
+    /// A lone group.
+    pub(super) fn lone(group: &str) -> GroupName {
+        GroupName { group: group.to_owned(), host: None }
+    }
+
+    /// A group and a host, as [`pairs`] writes them.
+    pub(super) fn pair(text: &str) -> GroupName {
+        let both = text.split_once(BEHIND).and_then(|(length, both)| both.split_at_checked(length.parse().ok()?));
+        both.map_or_else(
+            || GroupName::lone(text),
+            |(group, host)| GroupName { group: group.to_owned(), host: Some(host.to_owned()) },
+        )
+    }
+
+    /// Its names, one for each column.
+    pub(super) fn parts(&self) -> [Option<&str>; 2] {
+        [Some(&self.group), self.host.as_deref()]
+    }
 }
 
 /// How visits are read.
@@ -242,10 +274,14 @@ impl Reader {
             Told::Digest => {
                 let digests = visits.batch.texts[DIGEST].take().context("no digests were read")?;
                 let digests = table::as_texts(&digests);
+                let mut before = Repeated::default();
                 self.divide(&mut visits, &times, |row, _| {
-                    let digest = digests.value(row);
                     // The same in every run: where several digests are of one second, their hashes decide.
-                    if digest.is_empty() { Err(Fault::Empty) } else { Ok(FixedState::default().hash_one(digest)) }
+                    let hash = before.value(&digests, row, |digest| match digest {
+                        "" => None,
+                        digest => Some(FixedState::default().hash_one(digest)),
+                    });
+                    hash.ok_or(Fault::Empty)
                 });
             }
             Told::Changed => {
@@ -268,18 +304,45 @@ impl Reader {
         Ok(visits)
     }
 
-    fn divide(&self, visits: &mut Visits, times: &[f64], seen: impl Fn(usize, u32) -> std::result::Result<u64, Fault>) {
+    fn divide(
+        &self,
+        visits: &mut Visits,
+        times: &[f64],
+        mut seen: impl FnMut(usize, u32) -> std::result::Result<u64, Fault>,
+    ) {
+        let mut before = Repeated::default();
         for (row, time) in (0_u32..).zip(times) {
             let time = whole(*time);
             let told = if time > self.now { Err(Fault::Future) } else { seen(row as usize, time) };
-            let name = visits.names.value(row as usize);
-            let key = (self.hashers[0].hash_one(name), self.hashers[1].hash_one(name));
+            let hash = |name: &str| (self.hashers[0].hash_one(name), self.hashers[1].hash_one(name));
+            let key = before.value(&visits.names, row as usize, hash);
             match told {
                 Ok(seen) => visits.shards[shard(key)].push(Visit { key, seen, time, row }),
                 Err(fault) => {
                     visits.skipped.add(fault, row);
                     visits.named[shard(key)].push((key, row));
                 }
+            }
+        }
+    }
+}
+
+/// What was made of a text. Texts from a dictionary stand in one place however often they come: most rows by page, and most digests, which do
+/// not change, need not be hashed again.
+#[derive(Default)]
+struct Repeated<T>(Option<(u128, T)>);
+
+impl<T: Copy> Repeated<T> {
+    #[inline]
+    fn value(&mut self, texts: &StringViewArray, row: usize, make: impl FnOnce(&str) -> T) -> T {
+        let view = texts.views()[row];
+        match self.0 {
+            // The same place, or the same few letters.
+            Some((same, value)) if same == view => value,
+            _ => {
+                let value = make(texts.value(row));
+                self.0 = Some((view, value));
+                value
             }
         }
     }
@@ -295,4 +358,20 @@ fn whole(seconds: f64) -> u32 {
 #[allow(clippy::cast_possible_truncation)]
 const fn shard((_, hash): Key) -> usize {
     hash as usize % SHARDS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_told_apart_whatever_they_are_of() {
+        for (group, host) in
+            [("", ""), ("a", ""), ("", "a"), ("1:a", "b"), ("1", ":ab"), ("ä:", "\u{1f}"), ("news", "x.org")]
+        {
+            let texts = pairs(&StringViewArray::from(vec![group]), &StringViewArray::from(vec![host]));
+            let name = GroupName::pair(texts.value(0));
+            assert_eq!(name.parts(), [Some(group), Some(host)]);
+        }
+    }
 }

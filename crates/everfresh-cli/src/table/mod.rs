@@ -30,7 +30,7 @@ use arrow_schema::{DataType, SchemaRef};
 
 use columns::Places;
 pub(crate) use columns::{Columns, Wanted};
-pub(crate) use out::{Encoded, Encoder, OutTable, check_ending, json_objects, say_written, write_whole};
+pub(crate) use out::{Encoded, Encoder, OutTable, check_columns, check_ending, json_objects, say_written, write_whole};
 pub(crate) use quantity::{Quantity, moment};
 use source::{Kind, Source};
 pub(crate) use source::{TextFile, open_text};

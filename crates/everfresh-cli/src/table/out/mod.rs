@@ -12,7 +12,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::interrupt;
@@ -72,10 +72,22 @@ enum Asked {
     ArrowStream,
 }
 
+/// Refuses a table with two columns of one name, as columns that are called as those of the result would give: who reads it would not
+/// know which is meant.
+pub(crate) fn check_columns(schema: &Schema) -> Result<()> {
+    let mut names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|two| two[0] == two[1]) {
+        Some(two) => bail!("the result would have two columns `{}`: give that of the table another name", two[0]),
+        None => Ok(()),
+    }
+}
+
 impl OutTable {
     /// Begins a table in the format of its ending; `-` is CSV on stdout.
     pub(crate) fn create(path: &Path, schema: &SchemaRef) -> Result<OutTable> {
         let asked = asked(path)?;
+        check_columns(schema)?;
         if let Asked::Text(_) = asked {
             text_out::check(schema)?;
         }

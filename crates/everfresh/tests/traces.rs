@@ -8,14 +8,14 @@
 //! a visit finds a change when the content differs from that at the last visit. A change of the collector's extraction (`t`)
 //! is none; a change in a mass edit (`b`) is one. Priors are learnt from the first half of every page's visits; shapes, habits
 //! and rhythms are those that, with priors from the first quarter, foresaw the second best. The second half is then foreseen,
-//! each visit from all before it.
+//! each visit from all before it. Two see more: when the last change was.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use everfresh::curve::{Bursts, DivergenceCurve, Exponential, Weibull};
 use everfresh::estimate::{
-    Drifting, Estimator, Foresight, Gamma, Habits, Hierarchy, MaximumLikelihood, Naive, Observation, Prior, Profile,
-    Ratio, Renewal, Sightings, TwoRate, TwoRates, best_shape, foresight, poisson,
+    Drifting, Estimator, Foresight, Gamma, Habits, Hierarchy, LastChange, MaximumLikelihood, Naive, Observation, Prior,
+    Profile, Ratio, Renewal, Sightings, TwoRate, TwoRates, best_shape, foresight, poisson,
 };
 use everfresh::{Period, Rate, Unit};
 use std::collections::HashMap;
@@ -87,19 +87,38 @@ fn histories(folder: &Path) -> (Vec<History>, u64) {
     (pages.into_iter().step_by(step).map(|(_, history, _)| history).collect(), end)
 }
 
+/// What visits see of a change.
+#[derive(Clone, Copy, PartialEq)]
+enum Sight {
+    /// That there was one.
+    Bare,
+    /// When the last one was.
+    Dated,
+}
+
+impl History {
+    /// The content at a time, none when gone, and since when it was that.
+    fn at(&self, time: u64) -> (u64, Option<usize>) {
+        let known = self.versions.partition_point(|(since, _)| *since <= time);
+        let content = self.versions[..known].last().and_then(|(_, content)| *content);
+        let same = self.versions[..known].iter().rev().take_while(|(_, other)| *other == content);
+        (same.last().map_or(time, |(since, _)| *since), content)
+    }
+}
+
 /// What visits every `period` seconds see, until the page is gone.
-fn visits(history: &History, end: u64, period: u64) -> Vec<Observation> {
+fn visits(history: &History, end: u64, period: u64, sight: Sight) -> Vec<Observation> {
     let mut now = FROM.max(history.versions[0].0);
-    let at = |time: u64| {
-        let index = history.versions.partition_point(|(since, _)| *since <= time);
-        history.versions[..index].last().and_then(|(_, content)| *content)
-    };
-    let (mut seen, mut before) = (Vec::new(), at(now));
+    let (mut seen, mut before) = (Vec::new(), history.at(now).1);
     while now + period <= end && before.is_some() {
         now += period;
-        let content = at(now);
+        let (since, content) = history.at(now);
         if content.is_some() {
-            seen.push(Observation::between((now - period) as f64, now as f64, content != before).unwrap());
+            let seconds = |seconds: u64| Period::of(seconds as f64, Unit::Second).unwrap();
+            seen.push(match sight {
+                Sight::Dated if content != before => Observation::dated(seconds(period), seconds(now - since)).unwrap(),
+                _ => Observation::between((now - period) as f64, now as f64, content != before).unwrap(),
+            });
         }
         before = content;
     }
@@ -123,12 +142,11 @@ impl Page {
     }
 }
 
-fn pages(folder: &Path) -> Vec<Page> {
-    let (histories, end) = histories(folder);
+fn pages(histories: &[History], end: u64, sight: Sight) -> Vec<Page> {
     let mut groups: HashMap<String, usize> = HashMap::new();
     let mut pages = Vec::new();
-    for history in &histories {
-        let mut first = visits(history, end, 3 * DAY);
+    for history in histories {
+        let mut first = visits(history, end, 3 * DAY, sight);
         if first.len() >= 20 {
             let next = groups.len();
             let group = *groups.entry(history.group.clone()).or_insert(next);
@@ -175,7 +193,7 @@ fn learn(pages: &[Page]) -> Hierarchy {
 }
 
 /// The names and scores of all estimators on a trace, and the numbers that were learnt.
-fn compare(pages: &[Page]) -> (Vec<(&'static str, f64)>, String) {
+fn compare(pages: &[Page], dated: &[Page]) -> (Vec<(&'static str, f64)>, String) {
     let hierarchy = learn(pages);
     let all = hierarchy.global();
     let mut habits = Vec::new();
@@ -207,6 +225,8 @@ fn compare(pages: &[Page]) -> (Vec<(&'static str, f64)>, String) {
         ("drifting", score(pages, |_| Drifting::new(all, habit))),
         ("renewal", score(pages, |_| Renewal::new(all, shape).unwrap())),
         ("two rates", score(pages, |_| TwoRate::new(all, rhythm))),
+        ("last change", score(dated, |_| LastChange::new())),
+        ("gamma, dated", score(dated, |_| Gamma::new(all))),
     ];
     let learnt = format!(
         "prior {:.2} at {}, groups held back by {} pages, half-life {}, dispersion {}, shape {shape}",
@@ -223,17 +243,18 @@ fn compare(pages: &[Page]) -> (Vec<(&'static str, f64)>, String) {
 fn real_documents_are_foreseen() {
     let Some(folder) = data() else { return };
     for trace in TRACES {
-        let pages = pages(&folder.join(trace));
+        let (histories, end) = histories(&folder.join(trace));
+        let [pages, dated] = [Sight::Bare, Sight::Dated].map(|sight| pages(&histories, end, sight));
         let visits: usize = pages.iter().map(|page| page.second.len()).sum();
         let changed: usize = pages.iter().flat_map(|page| &page.second).filter(|seen| seen.has_changed()).count();
-        let (scores, learnt) = compare(&pages);
+        let (scores, learnt) = compare(&pages, &dated);
         println!("\n{trace}: {} pages, {visits} visits held out, {changed} found a change", pages.len());
         println!("  {learnt}");
         for (name, score) in &scores {
-            println!("  {name:<12} {score:>9.5}");
+            println!("  {name:<13} {score:>9.5}");
         }
         let of = |name: &str| scores.iter().find(|(n, _)| *n == name).unwrap().1;
-        let plain = of("naive").max(of("ratio")).max(of("likelihood"));
+        let plain = of("naive").max(of("ratio")).max(of("likelihood")).max(of("last change"));
         let best = ["gamma", "drifting", "renewal", "two rates"].map(of).into_iter().fold(f64::MIN, f64::max);
         assert!(of("gamma") > plain, "{trace}: a prior foresees better than none");
         assert!(best > of("one rate"), "{trace}: pages differ");
@@ -264,7 +285,7 @@ fn curves_foretell(histories: &[History], end: u64, groups: &[poisson::Group]) {
         let (mut seen, mut visited, mut foretold) = (0.0, 0.0, [0.0; 3]);
         for history in histories {
             let mut page = Sightings::NONE;
-            for visit in &visits(history, end, DAY / 2) {
+            for visit in &visits(history, end, DAY / 2, Sight::Bare) {
                 page.observe(visit);
             }
             let rate = page.estimate(prior).rate;
@@ -276,7 +297,7 @@ fn curves_foretell(histories: &[History], end: u64, groups: &[poisson::Group]) {
             let gaps = Weibull::new(Rate::per(rate.per_day() * scale, Unit::Day).unwrap(), bursts.shape()).unwrap();
             let curves: [&dyn DivergenceCurve; 3] = [&Exponential::new(rate), &bursts, &gaps];
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let late = visits(history, end, period as u64 * DAY);
+            let late = visits(history, end, period as u64 * DAY, Sight::Bare);
             visited += late.len() as f64;
             seen += late.iter().filter(|visit| visit.has_changed()).count() as f64;
             for (sum, curve) in foretold.iter_mut().zip(curves) {
@@ -298,7 +319,7 @@ fn hours_and_weekdays(histories: &[History], end: u64) -> String {
     let mut profile = Profile::new();
     for history in histories {
         let (mut page, mut start) = (Gamma::new(prior), FROM.max(history.versions[0].0) as f64);
-        for observation in visits(history, end, DAY / 4) {
+        for observation in visits(history, end, DAY / 4, Sight::Bare) {
             let rate = page.estimate().rate;
             profile.observe(start, &observation, rate).unwrap();
             page.observe(&observation);
@@ -316,7 +337,8 @@ fn real_documents_are_not_quite_poisson() {
     let Some(folder) = data() else { return };
     for trace in TRACES {
         let (histories, end) = histories(&folder.join(trace));
-        let pages: Vec<Vec<Observation>> = histories.iter().map(|history| visits(history, end, DAY / 2)).collect();
+        let pages: Vec<Vec<Observation>> =
+            histories.iter().map(|history| visits(history, end, DAY / 2, Sight::Bare)).collect();
         println!("\n{trace}, visited twice a day");
         figure_17(&pages);
         println!("  {}", hours_and_weekdays(&histories, end));

@@ -134,7 +134,7 @@ impl<M: Model> Learner<M> {
         sections.push(learnt.section(&self.table.groups.names(), self.table.hours.is_some())?);
         sections.push((String::new(), verdict(groups)));
         for group in groups {
-            let words: Vec<String> = group.bars.iter().map(|bar| bar.up_to.to_string()).collect();
+            let words: Vec<String> = group.bars.iter().map(|bar| format!("{:.2}", bar.up_to)).collect();
             let seen = group.bars.iter().map(|bar| bar.seen).collect();
             let expected = group.bars.iter().map(|bar| bar.expected).collect();
             let shares = [("seen".to_owned(), seen), ("if Poisson".to_owned(), expected)];
@@ -190,7 +190,7 @@ pub(super) fn shortened_to(letters: usize, name: &str) -> String {
 fn title(group: &Group) -> String {
     let (from, to) = group.mean_gap;
     format!(
-        "## Pages that change every {from} to {to}\n\nThe times between their changes: {} gaps, by their upper ends.",
+        "## Pages that change every {from:.2} to {to:.2}\n\nThe times between their changes: {} gaps, by their upper ends.",
         group.gaps
     )
 }
@@ -210,10 +210,10 @@ fn verdict(groups: &[Group]) -> String {
         "dispersion",
         "best law",
     ]);
-    let time = |period: Period| period.to_string();
     for group in groups {
+        let (from, to) = group.mean_gap;
         grid.row(vec![
-            format!("{} to {}", time(group.mean_gap.0), time(group.mean_gap.1)),
+            format!("{from:.2} to {to:.2}"),
             group.pages.to_string(),
             group.gaps.to_string(),
             number(group.distance),

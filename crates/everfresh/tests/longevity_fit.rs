@@ -136,6 +136,29 @@ fn the_quickest_pages_are_tried() {
     assert!(churn.rate().per_day() > 4.0 && (churn.depth() - 0.523).abs() < 0.002, "{churn:?}");
 }
 
+/// Two valleys, of which a coarse grid takes the wrong one for the deeper.
+#[test]
+fn the_deeper_of_two_valleys_is_found() {
+    let points = [
+        (17.648, 0.4325),
+        (13.567, 0.123),
+        (25.722, 0.8247),
+        (1.3654, 0.5128),
+        (15.109, 0.7155),
+        (25.155, 0.559),
+        (0.99285, 0.1026),
+        (17.948, 0.7565),
+        (10.636, 0.2779),
+    ];
+    let points = points.map(|(day, divergence)| point(day, divergence));
+    let error = |curve: &dyn DivergenceCurve| -> f64 {
+        points.iter().map(|p| (curve.divergence(p.elapsed()) - p.divergence()).powi(2)).sum()
+    };
+    let best = (0..4000).map(|i| 0.005 * 1.002f64.powi(i)).flat_map(|rate| (1..=100).map(move |depth| (rate, depth)));
+    let best = best.map(|(rate, depth)| error(&Churn::new(per_day(rate), f64::from(depth) / 100.0).unwrap()));
+    assert!(error(&fit_churn(&points)) < 1.001 * best.fold(f64::INFINITY, f64::min));
+}
+
 proptest! {
     /// No least-squares fit on a fine grid of rates and depths beats the one found, by more than the tables are exact to.
     #[test]

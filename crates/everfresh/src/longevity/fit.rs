@@ -92,7 +92,7 @@ pub fn fit(points: &[Point], few: Scaled<Lomax>) -> Fitted {
     if sample.squares == 0.0 {
         return Fitted::Static;
     }
-    let churn = sample.refine(sample.scan(0));
+    let churn = sample.search(0);
     let scroll = sample.best_list(churn);
     let better = if sample.criterion(&scroll) < sample.criterion(&churn) { scroll } else { churn };
     better.curve().unwrap_or(Fitted::Static)
@@ -104,7 +104,7 @@ pub fn fit_churn(points: &[Point]) -> Fitted {
     if sample.squares == 0.0 {
         return Fitted::Static;
     }
-    sample.refine(sample.scan(0)).curve().unwrap_or(Fitted::Static)
+    sample.search(0).curve().unwrap_or(Fitted::Static)
 }
 
 /// The scroll curve (K > 1) that is closest to the points, however few: static without any that differ (OP08 section 4.2,
@@ -114,7 +114,7 @@ pub fn fit_scroll(points: &[Point]) -> Fitted {
     if sample.squares == 0.0 {
         return Fitted::Static;
     }
-    sample.best_list(sample.refine(sample.scan(0))).curve().unwrap_or(Fitted::Static)
+    sample.best_list(sample.search(0)).curve().unwrap_or(Fitted::Static)
 }
 
 /// The points from which `AICc` exists for churn: two parameters, the error, and two more.
@@ -148,6 +148,9 @@ struct Trial {
 
 /// The steps of the first search, in logarithms: the error of a fit is smooth on that scale.
 const STRIDE: f64 = 0.6;
+
+/// A valley of the grid is refined if its error is at most so many times the least.
+const NEARLY: f64 = 1.1;
 
 impl Sample {
     fn of(points: &[Point]) -> Sample {
@@ -185,21 +188,33 @@ impl Sample {
         Trial { size, log_pace, depth, error, step: if step.is_finite() { step.clamp(-STRIDE, STRIDE) } else { 0.0 } }
     }
 
-    /// The best pace on a coarse grid: from a page of which a twentieth was replaced at the last point to one that
+    /// The best pace: the valleys of a coarse grid that are nearly as deep as the deepest, each refined. Scattered points may have two
+    /// valleys, of which the grid cannot tell the deeper.
+    fn search(&self, size: usize) -> Trial {
+        let grid = self.scan(size);
+        let error = |i: usize| grid.get(i).map_or(f64::INFINITY, |trial| trial.error);
+        let least = grid.iter().map(|trial| trial.error).fold(f64::INFINITY, f64::min);
+        let is_valley = |i: &usize| {
+            let here = error(*i);
+            here <= error(i.wrapping_sub(1)) && here <= error(i + 1) && here <= NEARLY * least
+        };
+        let valleys = (0..grid.len()).filter(is_valley).map(|i| self.refine(grid[i]));
+        valleys.min_by(|a, b| a.error.total_cmp(&b.error)).unwrap_or_else(|| self.refine(grid[0]))
+    }
+
+    /// Trials on a coarse grid of paces: from a page of which a twentieth was replaced at the last point to one that
     /// was replaced ten times over before the first.
-    fn scan(&self, size: usize) -> Trial {
+    fn scan(&self, size: usize) -> Vec<Trial> {
         let (from, to) = (-self.latest - 3.0, -self.earliest + 2.4);
-        let mut best = self.trial(size, from, 0.5);
-        let (mut pace, mut depth) = (from + STRIDE, best.depth);
+        let mut trials = vec![self.trial(size, from, 0.5)];
+        let (mut pace, mut depth) = (from + STRIDE, trials[0].depth);
         while pace < to {
             let trial = self.trial(size, pace, depth);
             depth = trial.depth;
-            if trial.error < best.error {
-                best = trial;
-            }
+            trials.push(trial);
             pace += STRIDE;
         }
-        best
+        trials
     }
 
     /// The best pace around that of a trial, by Gauss and Newton, halving steps that lead up; the depth that the shape assumes
@@ -225,7 +240,7 @@ impl Sample {
     /// The best list. The time that a list takes hardly depends on its length, so that each length starts where the one before it
     /// ended; the longest lists, the least like churn, are searched for on their own.
     fn best_list(&self, churn: Trial) -> Trial {
-        let mut best = self.refine(self.scan(SIZES.len() - 1));
+        let mut best = self.search(SIZES.len() - 1);
         let mut last = churn;
         for size in FIRST_SIZES {
             last = self.refine(Trial { size, ..last });

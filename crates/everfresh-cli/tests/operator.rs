@@ -222,6 +222,45 @@ fn a_store_whose_clock_was_ahead_says_so() {
 }
 
 #[test]
+fn a_clock_that_is_not_set_begins_no_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    std::fs::write(dir.join("list.txt"), "https://a.example/\n").unwrap();
+    let add = ["add", "list.txt", "--budget", "10/day", "--now"];
+    let told = refused(dir, &[&add[..], &["1970-03-01T00:00:00Z"]].concat(), 2);
+    assert!(told.contains("the clock must be set") && !dir.join("everfresh-data").exists(), "{told}");
+    said(dir, &[&add[..], &["2021-03-01T00:00:00Z"]].concat());
+    let told = refused(dir, &["status", "--now", "2040-01-01T00:00:00Z"], 2);
+    assert!(told.contains("tells times apart until 2038-"), "{told}");
+}
+
+#[test]
+fn who_stays_does_not_spend_what_one_who_came_and_went_was_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    sources(dir, 60, "1/s", "pin = \"1s\"");
+    let first = said(dir, &["run", "everfresh.toml", "--once"]);
+    assert!(first.contains("60 visits"), "{first}");
+    let running = Running::start(dir);
+    std::thread::sleep(Duration::from_secs(6));
+    drop(running);
+    // Ten at once and one a second: a day's would be thousands.
+    let spent = json(dir, &["status"])["spent_last_day"].as_f64().unwrap();
+    assert!((60.0..=60.0 + 22.0).contains(&spent), "{spent}");
+}
+
+#[test]
+fn who_comes_after_days_spends_what_they_have_brought() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let pages = sources(dir, 60, "60/day", "");
+    std::fs::write(dir.join("list.txt"), pages.join("\n")).unwrap();
+    said(dir, &["add", "list.txt", "--budget", "60/day", "--now", "2026-01-01T00:00:00Z"]);
+    let first = said(dir, &["run", "everfresh.toml", "--once"]);
+    assert!(first.contains("60 visits"), "{first}");
+}
+
+#[test]
 fn many_pages_are_changed_together() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();

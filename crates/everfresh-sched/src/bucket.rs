@@ -20,9 +20,11 @@ impl Bucket {
         Bucket { rate, capacity, tokens: capacity, at }
     }
 
-    /// The same with other terms: what is in it stays, as far as it fits.
+    /// The same with other terms: all that came since something was taken stays, as far as it fits now. Whoever visits once a day has
+    /// the day's, though the bucket was small when the last visit of the day before was paid.
     pub(crate) fn with_terms(self, rate: f64, capacity: f64, now: f64) -> Bucket {
-        Bucket { rate, capacity, tokens: self.available(now).min(capacity), at: now.max(self.at) }
+        let came = self.rate * (now - self.at).max(0.0);
+        Bucket { rate, capacity, tokens: (self.tokens + came).min(capacity), at: now.max(self.at) }
     }
 
     pub(crate) fn available(&self, now: f64) -> f64 {
@@ -85,6 +87,15 @@ mod tests {
         }
         let total: f64 = spent.iter().map(|(_, cost)| cost).sum();
         assert!(total > 0.8 * rate * now, "{total} of {}", rate * now);
+    }
+
+    #[test]
+    fn what_came_since_the_last_visit_fills_a_larger_one() {
+        let mut bucket = Bucket::new(2.0, 10.0, 0.0);
+        bucket.take(5.0, 10.0);
+        assert_eq!(bucket.with_terms(2.0, 1000.0, 105.0).available(105.0), 200.0);
+        assert_eq!(bucket.with_terms(2.0, 50.0, 105.0).available(105.0), 50.0);
+        assert_eq!(bucket.with_terms(2.0, 1000.0, 1.0).available(1.0), 0.0);
     }
 
     #[test]

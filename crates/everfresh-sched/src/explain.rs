@@ -160,7 +160,7 @@ impl State {
             price: self.steered_price().max(self.own_prices(slot).most()),
             hint: rare.hint.map(|hint| (hint.kind, f64::from(hint.believed))),
             period: Period::of(period, Unit::Second).unwrap_or(Period::NEVER),
-            due_s: is_waiting.then(|| self.settings.start_s + page.due.seconds()),
+            due_s: is_waiting.then(|| self.settings.start_s + self.lets_in_s(page, now).unwrap_or(page.due.seconds())),
             binding: self.binding(slot, why, now),
         })
     }
@@ -176,6 +176,7 @@ impl State {
             _ if page.due <= Tick::floor(now) => self.holding_back(page, now),
             Trouble::Failing(failures) => Binding::Backoff { failures },
             Trouble::Gone(misses) => Binding::Gone { misses },
+            Trouble::None if self.lets_in_s(page, now).is_some() => self.holding_back(page, page.due.seconds()),
             Trouble::None => match why {
                 Why::Price => Binding::Price,
                 Why::HostPrice => Binding::HostPrice,
@@ -188,6 +189,20 @@ impl State {
                 Why::Hint => Binding::Hint,
             },
         }
+    }
+
+    /// When host and group let a page in, if their hours or a rest end after it is due. Gaps are short, and begin anew with every visit.
+    fn lets_in_s(&self, page: &Page, now: f64) -> Option<f64> {
+        let from = page.due.seconds().max(now);
+        let opens = |gate: &Gate, limits: &HostLimits, from: f64| {
+            let rested = gate.blocked_until_s.max(from);
+            rested + limits.week().wait_s(self.settings.start_s + rested)
+        };
+        let host = self.hosts.get(&page.host).map(|host| opens(&host.gate, &self.limits(page.host), from));
+        let from_host = host.unwrap_or(from);
+        let gate = self.gates.0.get(&page.group);
+        let both = gate.map_or(from_host, |gate| opens(gate, &self.gates.limits(page.group), from_host));
+        (both > from).then_some(both)
     }
 
     /// What keeps a page that is due from being visited.

@@ -54,15 +54,49 @@ impl Freshness {
     }
 }
 
+/// How some of the pages stand: a group's, or a host's.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Part {
+    /// What is believed of their copies now.
+    pub now: Freshness,
+    /// What they will be on average.
+    pub expected: Freshness,
+    /// How many are due; of a sample, as many as it stands for.
+    pub due: f64,
+    /// What the plan spends on them, per second.
+    pub spending_per_s: f64,
+    /// The price that they pay where their host or group has one of its own, as it bears less than they are worth; else 0.
+    pub own_price: f64,
+}
+
+impl Part {
+    fn add(&mut self, other: Part) {
+        self.now.add(other.now);
+        self.expected.add(other.expected);
+        self.due += other.due;
+        self.spending_per_s += other.spending_per_s;
+    }
+
+    fn scaled(self, scale: f64) -> Part {
+        Part {
+            now: self.now.scaled(scale),
+            expected: self.expected.scaled(scale),
+            due: self.due * scale,
+            spending_per_s: self.spending_per_s * scale,
+            ..self
+        }
+    }
+}
+
 /// How fresh the copies are believed to be at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
     /// All pages together.
     pub all: Freshness,
     /// By group.
-    pub groups: Vec<(GroupId, Freshness)>,
+    pub groups: Vec<(GroupId, Part)>,
     /// The hosts with the most weight that is stale, most first.
-    pub hosts: Vec<(HostId, Freshness)>,
+    pub hosts: Vec<(HostId, Part)>,
     /// How many pages were looked at.
     pub sample: usize,
 }
@@ -130,8 +164,8 @@ pub struct Overload {
 /// Sums by group and by host.
 #[derive(Default)]
 struct Sums {
-    groups: BTreeMap<u16, Freshness>,
-    hosts: BTreeMap<u32, Freshness>,
+    groups: BTreeMap<u16, Part>,
+    hosts: BTreeMap<u32, Part>,
 }
 
 /// The promises that cannot be kept, worst first.
@@ -181,10 +215,19 @@ impl State {
         let live = self.live_slots();
         let sample: Vec<u32> = strided(&live, SAMPLED).collect();
         let scale = live.len() as f64 / sample.len().max(1) as f64;
+        let (tick, floor_s, late) = (Tick::floor(now), self.floor_s(), self.late_by_budget());
         let piece = |slots: &[u32]| {
             let mut sums = Sums::default();
             for slot in slots {
-                let (page, one) = (self.pages.get(*slot), self.freshness_now(*slot, now));
+                let (page, asking) = (self.pages.get(*slot), self.asking(*slot, self.own_prices(*slot)));
+                let gap_s = self.gap_s(&asking, self.price, floor_s) * late.max(self.full.late(page));
+                let one = Part {
+                    now: self.freshness_now(*slot, now),
+                    expected: self.freshness_every(*slot, seconds(gap_s)),
+                    due: if counts_by(page, tick) { 1.0 } else { 0.0 },
+                    spending_per_s: asking.cost / gap_s,
+                    own_price: 0.0,
+                };
                 sums.groups.entry(page.group).or_default().add(one);
                 sums.hosts.entry(page.host).or_default().add(one);
             }
@@ -197,11 +240,20 @@ impl State {
             piece.hosts.into_iter().for_each(|(host, sum)| total.hosts.entry(host).or_default().add(sum));
         }
         let mut all = Freshness::default();
-        total.groups.values().for_each(|group| all.add(*group));
-        let groups = total.groups.into_iter().map(|(group, sum)| (GroupId(group), sum.scaled(scale))).collect();
-        let mut by_loss: Vec<(HostId, Freshness)> =
-            total.hosts.into_iter().map(|(host, sum)| (HostId(host), sum.scaled(scale))).collect();
-        by_loss.sort_by(|(_, a), (_, b)| b.stale_weight().total_cmp(&a.stale_weight()));
+        total.groups.values().for_each(|group| all.add(group.now));
+        let of_group = |group: &u16| self.gates.0.get(group).map_or(0.0, |gate| gate.price);
+        let of_host = |host: &u32| self.hosts.get(host).map_or(0.0, |host| host.gate.price);
+        let groups = total
+            .groups
+            .iter()
+            .map(|(group, sum)| (GroupId(*group), Part { own_price: of_group(group), ..sum.scaled(scale) }));
+        let groups = groups.collect();
+        let mut by_loss: Vec<(HostId, Part)> = total
+            .hosts
+            .iter()
+            .map(|(host, sum)| (HostId(*host), Part { own_price: of_host(host), ..sum.scaled(scale) }))
+            .collect();
+        by_loss.sort_by(|(_, a), (_, b)| b.now.stale_weight().total_cmp(&a.now.stale_weight()));
         by_loss.truncate(hosts);
         Standing { all: all.scaled(scale), groups, hosts: by_loss, sample: sample.len() }
     }
@@ -240,26 +292,37 @@ impl State {
         let some: Vec<u32> = self.pages.strided(PRICED).collect();
         let live = some.par_iter().filter(|slot| self.is_live(**slot));
         let sample: Vec<Asking> = live.map(|slot| self.asking(*slot, self.own_prices(*slot))).collect();
-        let (scale, floor_s) = (self.pages.len() as f64 / some.len().max(1) as f64, self.floor_s());
-        let promised_per_s = scale * sum(&sample, |page| page.cost / self.gap_s(page, HIGHEST, floor_s));
-        let late = (promised_per_s / self.settings.budget_per_s).max(1.0);
+        let (scale, floor_s, late) =
+            (self.pages.len() as f64 / some.len().max(1) as f64, self.floor_s(), self.late_by_budget());
         let gap_s =
             |page: &Asking| self.gap_s(page, self.price, floor_s) * late.max(self.full.late(self.pages.get(page.slot)));
         self.freshness_at(&sample, gap_s).scaled(scale)
     }
 
+    /// By which factor all that is promised takes more than the budget; at least 1.
+    fn late_by_budget(&self) -> f64 {
+        let some: Vec<u32> = self.pages.strided(PRICED).collect();
+        let live = some.par_iter().filter(|slot| self.is_live(**slot));
+        let sample: Vec<Asking> = live.map(|slot| self.asking(*slot, self.own_prices(*slot))).collect();
+        let (scale, floor_s) = (self.pages.len() as f64 / some.len().max(1) as f64, self.floor_s());
+        let promised_per_s = scale * sum(&sample, |page| page.cost / self.gap_s(page, HIGHEST, floor_s));
+        (promised_per_s / self.settings.budget_per_s).max(1.0)
+    }
+
+    /// What a page is on average that is visited every so often.
+    fn freshness_every(&self, slot: u32, gap: Period) -> Freshness {
+        let weight = f64::from(self.pages.get(slot).weight);
+        let nothing = Freshness { pages: 1.0, weight, freshness: 0.0, age_s: gap.seconds() };
+        self.policy.curve(&self.about(slot), &self.memory(slot)).map_or(nothing, |curve| Freshness {
+            freshness: curve.mean_freshness(gap),
+            age_s: curve.mean_age(gap).seconds(),
+            ..nothing
+        })
+    }
+
     /// What pages are on average that are visited every so often.
     fn freshness_at(&self, pages: &[Asking], gap_s: impl Fn(&Asking) -> f64 + Sync) -> Freshness {
-        let one = |page: &Asking| {
-            let (gap, slot) = (seconds(gap_s(page)), page.slot);
-            let weight = f64::from(self.pages.get(slot).weight);
-            let nothing = Freshness { pages: 1.0, weight, freshness: 0.0, age_s: gap.seconds() };
-            self.policy.curve(&self.about(slot), &self.memory(slot)).map_or(nothing, |curve| Freshness {
-                freshness: curve.mean_freshness(gap),
-                age_s: curve.mean_age(gap).seconds(),
-                ..nothing
-            })
-        };
+        let one = |page: &Asking| self.freshness_every(page.slot, seconds(gap_s(page)));
         let piece = |pages: &[Asking]| {
             let mut sum = Freshness::default();
             for page in pages {

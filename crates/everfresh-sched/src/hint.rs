@@ -11,6 +11,7 @@
 //! probability `p / (p + (1-p) D)`, since the change may have come without it. A host's p is held to that of its group, that
 //! to the kind's, and that to a first guess.
 
+use crate::chance;
 use crate::page::Trouble;
 use crate::state::State;
 use crate::tick::Tick;
@@ -43,6 +44,11 @@ impl HintKind {
             HintKind::Expires => 0.1,
         }
     }
+
+    /// Does it speak of what was? Then a date to come was meant for now, or is a mistake that the next visit finds out.
+    const fn is_of_the_past(self) -> bool {
+        matches!(self, HintKind::Feed | HintKind::Sitemap | HintKind::LastModified)
+    }
 }
 
 /// A hint that no visit has tried yet.
@@ -73,6 +79,9 @@ pub(crate) struct Tried {
 const HELD: f64 = 4.0;
 /// Of hints, so many count at most: who begins to lie is found out.
 const MEMORY: f64 = 100.0;
+/// The share of pages on which promises are tried that have not proven right, and the share of right ones from which on they have.
+const TRIED: f64 = 0.125;
+const PROVEN: f32 = 0.2;
 
 impl Tried {
     fn add(&mut self, right: f64) {
@@ -96,18 +105,39 @@ impl State {
 
     /// Takes in a hint, unless it tells of nothing new, or a better one is pending.
     pub(crate) fn hint(&mut self, slot: u32, kind: HintKind, changed_at_s: f64) {
-        let page = self.pages.get(slot);
-        let changed = Tick::floor((changed_at_s - self.settings.start_s).max(0.0));
         #[expect(clippy::cast_possible_truncation, reason = "a probability needs few digits")]
         let believed = self.believed(slot, kind) as f32;
-        let better = |old: Pending| old.believed >= believed;
-        if !page.is_copied() || changed <= page.saw || self.pages.rare(slot).hint.is_some_and(better) {
+        let page = self.pages.get(slot);
+        if matches!(self.pages.trouble(slot), Trouble::Gone(_) | Trouble::Retired) && kind == HintKind::Push {
+            // Somebody says that it is there again. Dates in feeds and sitemaps are read again and again, and would have it probed each time.
+            return self.wait_until(slot, Tick::ceil(self.now_s));
+        }
+        let changed = self.date_of_hint(kind, changed_at_s);
+        if !page.is_copied() || changed <= page.saw || !self.is_worth_keeping(slot, kind, believed) {
+            return;
+        }
+        // The newest promise takes the place of the one before it.
+        let better = |old: Pending| old.believed >= believed && !(old.kind == kind && kind == HintKind::Expires);
+        if self.pages.rare(slot).hint.is_some_and(better) {
             return;
         }
         self.pages.set_hint(slot, Some(Pending { kind, changed, believed }));
         if self.pages.trouble(slot) == Trouble::None {
             self.reschedule(slot);
         }
+    }
+
+    /// When a page changes by a hint.
+    fn date_of_hint(&self, kind: HintKind, changed_at_s: f64) -> Tick {
+        let at = (changed_at_s - self.settings.start_s).max(0.0);
+        Tick::floor(if kind.is_of_the_past() { at.min(self.now_s) } else { at })
+    }
+
+    /// Almost every answer of the web says how long it may be kept, and few mean it. Until they have proven right, such hints are
+    /// tried on some pages and not held in memory for all.
+    fn is_worth_keeping(&self, slot: u32, kind: HintKind, believed: f32) -> bool {
+        let is_tried = || chance::lot(self.settings.seed, self.pages.id(slot).0, u64::MAX - 2) < TRIED;
+        kind != HintKind::Expires || believed >= PROVEN || is_tried()
     }
 
     /// How long after a visit the next is due at a price, in seconds, and whether that is for a hint.
@@ -130,6 +160,9 @@ impl State {
         let Some(hint) = self.pages.rare(slot).hint else { return false };
         if Tick::floor(now) < hint.changed {
             // It speaks of a time to come. What it said of it still counts if nothing changed before.
+            if changed {
+                self.pages.set_hint(slot, None);
+            }
             return false;
         }
         self.pages.set_hint(slot, None);

@@ -73,7 +73,7 @@ mod zone;
 pub use error::{Error, Result};
 pub use event::{Event, Lease, LeaseId, Outcome};
 pub use explain::{Binding, Closed, Explanation, Status};
-pub use forecast::{Broken, Forecast, Freshness, Overload, Standing};
+pub use forecast::{Broken, Forecast, Freshness, Overload, Part, Standing};
 pub use hint::HintKind;
 pub use page::Trouble;
 pub use scheduler::Scheduler;

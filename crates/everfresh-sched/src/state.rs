@@ -239,6 +239,28 @@ impl State {
         self.limits(host.0)
     }
 
+    /// Until when times can be told apart: some 17 years after the start.
+    pub fn ends_s(&self) -> f64 {
+        self.settings.start_s + Tick::LAST.seconds()
+    }
+
+    /// Until when a host is left alone; in the past, or 0, where it is not.
+    pub fn host_blocked_until_s(&self, host: HostId) -> f64 {
+        let until = self.hosts.get(&host.0).map_or(0.0, |host| host.gate.blocked_until_s);
+        if until > 0.0 { self.settings.start_s + until } else { 0.0 }
+    }
+
+    /// Hosts that are left alone after a time, with until when.
+    pub fn blocked_hosts(&self, now_s: f64) -> impl Iterator<Item = (HostId, f64)> + '_ {
+        let until_s = |host: &u32| (HostId(*host), self.host_blocked_until_s(HostId(*host)));
+        self.hosts.keys().map(until_s).filter(move |(_, until_s)| *until_s > now_s)
+    }
+
+    /// Hosts that have limits of their own.
+    pub fn limited_hosts(&self) -> impl Iterator<Item = (HostId, HostLimits)> + '_ {
+        self.hosts.iter().filter_map(|(host, entry)| Some((HostId(*host), entry.gate.limits?)))
+    }
+
     /// What a group bears.
     pub fn group_limits(&self, group: GroupId) -> HostLimits {
         self.gates.limits(group.0)
@@ -577,7 +599,7 @@ impl State {
     }
 
     /// Lets a page wait until a time, and not for less than its minimum period.
-    fn wait_until(&mut self, slot: u32, due: Tick) {
+    pub(crate) fn wait_until(&mut self, slot: u32, due: Tick) {
         self.pages.get_mut(slot).due = due.max(self.earliest(slot));
         self.enqueue(slot);
     }
@@ -670,15 +692,26 @@ impl State {
     pub(crate) fn due_after(&self, slot: u32, (period, why): (f64, Why)) -> Tick {
         let page = self.pages.get(slot);
         let lot = self.lot(slot, 0);
-        let wait = if !page.is_copied() {
+        let wait = if matches!(why, Why::Pin | Why::GroupPeriod) {
+            self.until_its_turn_s(slot, period)
+        } else if !page.is_copied() {
             // As if its turn began at any time of its period: pages that come together are not visited together.
             period * lot
-        } else if matches!(why, Why::Pin | Why::GroupPeriod | Why::Hint) {
+        } else if why == Why::Hint {
             period
         } else {
             (period * (1.0 + JITTER * (lot - 0.5))).min(self.pages.rare(slot).max_s)
         };
         Tick::ceil(page.saw.seconds() + wait).max(self.earliest(slot))
+    }
+
+    /// How long after the last visit a page is due that is visited every so often. Its turn comes at times of its own, whenever the
+    /// last visit was: pages that were late together are apart again within a period, and lateness does not add up.
+    fn until_its_turn_s(&self, slot: u32, period: f64) -> f64 {
+        let phase = period * chance::lot(self.settings.seed, self.pages.id(slot).0, u64::MAX - 1);
+        let wait = period - (self.pages.get(slot).saw.seconds() - phase).rem_euclid(period);
+        // A turn is had within the tick that it begins in.
+        if wait > 0.25 { wait } else { wait + period }
     }
 
     /// Gives a lease back that never reached anybody: what was spent on it is lost.

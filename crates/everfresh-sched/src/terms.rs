@@ -143,6 +143,11 @@ impl HostLimits {
         Ok(HostLimits { gap_s: self.gap_s.max(value), ..self })
     }
 
+    /// The same with just so much time between the starts of two visits, whatever it was before.
+    pub fn paced(self, gap: Period) -> Result<HostLimits> {
+        HostLimits { gap_s: 0.0, ..self }.with_gap(gap)
+    }
+
     /// The same with at most so many visits in any time of this length.
     ///
     /// ```

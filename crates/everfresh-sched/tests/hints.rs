@@ -207,3 +207,65 @@ fn neither_new_pages_nor_those_with_hints_at_every_turn_starve() {
         assert!(share < 0.2, "{new} {plans}: {share}");
     }
 }
+
+/// So many pages that were seen a minute ago at the latest, each of which is visited again every second.
+fn seen(pages: u64, now_s: f64) -> Scheduler<Memory> {
+    let start_s = now_s - 60.0;
+    let settings = Settings::new(1000.0, Unit::Second).unwrap().with_start(start_s).unwrap();
+    let mut scheduler = Scheduler::open(settings, Memory::new(), start_s).unwrap();
+    let second = everfresh::Period::of(1.0, Unit::Second).unwrap();
+    for page in 1..=pages {
+        scheduler.add(start_s, PageId(page), PageTerms::new(HostId(0)).pinned(second).unwrap()).unwrap();
+    }
+    visit(&mut scheduler, now_s - 58.0, Outcome::Unchanged);
+    scheduler
+}
+
+/// Visits all that are due.
+fn visit(scheduler: &mut Scheduler<Memory>, now_s: f64, outcome: Outcome) -> usize {
+    let leases = scheduler.lease(now_s, 1000).unwrap();
+    leases.iter().for_each(|lease| scheduler.complete(now_s, lease.id, outcome).unwrap());
+    leases.len()
+}
+
+#[test]
+fn dates_to_come_are_found_out_and_make_room_for_others() {
+    let now_s = 1.7e9;
+    let mut scheduler = seen(1, now_s);
+    let believed = |scheduler: &mut Scheduler<Memory>, at_s: f64| {
+        scheduler.hint(at_s, PageId(1), HintKind::Sitemap, at_s + 1e9).unwrap();
+        scheduler.explain(at_s, PageId(1)).unwrap().hint.unwrap().1
+    };
+    let first = believed(&mut scheduler, now_s);
+    visit(&mut scheduler, now_s + 60.0, Outcome::Unchanged);
+    assert!(scheduler.explain(now_s + 60.0, PageId(1)).unwrap().hint.is_none());
+    let second = believed(&mut scheduler, now_s + 120.0);
+    assert!(second < first, "{second} after {first}");
+}
+
+#[test]
+fn promises_are_tried_on_some_pages_and_end_with_a_change() {
+    let now_s = 1.7e9;
+    let mut scheduler = seen(400, now_s);
+    let all = |scheduler: &mut Scheduler<Memory>, at_s: f64| {
+        for page in 1..=400 {
+            scheduler.hint(at_s, PageId(page), HintKind::Expires, at_s + 1e6).unwrap();
+        }
+        (1..=400).filter(|page| scheduler.explain(at_s, PageId(*page)).unwrap().hint.is_some()).count()
+    };
+    assert!((30..=70).contains(&all(&mut scheduler, now_s)));
+    let changed = Outcome::Changed { divergence: 1.0, last_change: None };
+    assert_eq!(visit(&mut scheduler, now_s + 10.0, changed), 400);
+    assert!((1..=400).all(|page| scheduler.explain(now_s + 10.0, PageId(page)).unwrap().hint.is_none()));
+}
+
+#[test]
+fn a_notice_brings_back_a_page_that_was_gone() {
+    let now_s = 1.7e9;
+    let mut scheduler = seen(1, now_s);
+    assert_eq!(visit(&mut scheduler, now_s, Outcome::Gone), 1);
+    scheduler.hint(now_s + 100.0, PageId(1), HintKind::Feed, now_s + 50.0).unwrap();
+    assert_eq!(visit(&mut scheduler, now_s + 100.0, Outcome::Unchanged), 0, "feeds are read again and again");
+    scheduler.hint(now_s + 100.0, PageId(1), HintKind::Push, now_s + 50.0).unwrap();
+    assert_eq!(visit(&mut scheduler, now_s + 101.0, Outcome::Unchanged), 1);
+}

@@ -174,7 +174,7 @@ fn explanations_name_what_binds() {
     scheduler.complete(1001.0, leases[0].id, Outcome::Unchanged).unwrap();
     assert_eq!(binding(&scheduler, 1001.0, other), Binding::Host(Closed::Gap { until_s: 1010.0 }));
     assert_eq!(binding(&scheduler, 1001.0, 4), Binding::Host(Closed::Blocked { until_s: 5000.0 }));
-    assert_eq!(scheduler.next_wakeup(1001.0), Some(1010.0));
+    assert!((1002.0..=1010.0).contains(&scheduler.next_wakeup(1001.0).unwrap()));
     scheduler.unblock(1001.0, HostId(1)).unwrap();
     assert_eq!(scheduler.lease(1001.0, 10).unwrap().len(), 2);
     assert_eq!(scheduler.status(1001.0).backlog, 3);
@@ -278,6 +278,26 @@ fn pins_and_group_periods_are_kept_and_nothing_bunches() {
         let number = visits.iter().filter(|(now, _)| (from..from + HOUR).contains(now)).count();
         assert!((15..=70).contains(&number), "{number} in hour {hour}");
     }
+    // For a day nobody came: all are late together, and apart again afterwards.
+    let visits = drive(&mut scheduler, (11.0 * DAY, 15.0 * DAY), DAY, unchanged);
+    for hour in 276..360 {
+        let from = f64::from(hour) * HOUR;
+        let number = visits.iter().filter(|(now, _)| (from..from + HOUR).contains(now)).count();
+        assert!((15..=70).contains(&number), "{number} in hour {hour}");
+    }
+}
+
+#[test]
+fn the_next_visit_is_when_the_host_is_open() {
+    let (mut scheduler, _, _) = nights(6, 3000.0);
+    let now_s = NIGHTS_S + 40.0 * DAY + 12.0 * HOUR;
+    scheduler.replan(now_s).unwrap();
+    let page = PageId(0);
+    scheduler.change(now_s, page, scheduler.state().terms(page).unwrap().pinned(seconds(HOUR)).unwrap()).unwrap();
+    let told = scheduler.explain(now_s, page).unwrap();
+    let hour = (told.due_s.unwrap() - NIGHTS_S) / HOUR + 2.0;
+    assert!(hour % 24.0 < 6.0, "{hour}");
+    assert!(matches!(told.binding, Binding::Host(Closed::Hours { .. })), "{:?}", told.binding);
 }
 
 /// A real clock; a host that is visited in some hours only, in a zone two hours east, and at most 30 times an hour. After ten days:
@@ -502,7 +522,9 @@ fn promises_that_cannot_be_kept_are_late_by_the_same_factor() {
     assert!((short - 0.5).abs() < 0.07, "{short} of the visits");
     assert!((visits.len() as f64 / (40.0 * 480.0) - 1.0).abs() < 0.01, "{}", visits.len());
     let overload = scheduler.overload(60.0 * DAY);
-    assert!((1.7..3.0).contains(&overload.latest) && overload.promised == overload.backlog, "{overload:?}");
+    // After a late visit the next turn comes within the period that was promised.
+    let late = overload.promised as f64 / overload.backlog as f64;
+    assert!((1.7..3.0).contains(&overload.latest) && (0.7..=1.0).contains(&late), "{overload:?}");
 }
 
 #[test]
@@ -527,7 +549,7 @@ fn forecasts_name_the_hosts_that_cannot_keep_promises() {
     let standing = scheduler.standing(10.0 * DAY, 1);
     assert_eq!((standing.groups.len(), standing.hosts.len(), standing.sample), (1, 1, 300));
     assert_eq!(standing.hosts[0].0, HostId(7));
-    assert!(standing.hosts[0].1.freshness < standing.all.freshness, "{standing:?}");
+    assert!(standing.hosts[0].1.now.freshness < standing.all.freshness, "{standing:?}");
 }
 
 /// What holds a page back.
@@ -545,9 +567,9 @@ fn visits_of_a_day(limits: HostLimits, budget_per_day: f64) -> (Scheduler<Memory
         scheduler.add(0.0, PageId(id.into()), terms).unwrap();
     }
     let (mut visits, mut live, mut most, mut last) = ([0; 2], Vec::new(), 0, f64::NEG_INFINITY);
-    for minute in 0..3 * 1440u32 {
-        let now_s = f64::from(minute) * 60.0;
-        if minute % 60 == 0 {
+    for step in 0..3 * 8640u32 {
+        let now_s = f64::from(step) * 10.0;
+        if step % 360 == 0 {
             scheduler.replan(now_s).unwrap();
         }
         for lease in scheduler.lease(now_s, 100).unwrap() {
@@ -557,7 +579,7 @@ fn visits_of_a_day(limits: HostLimits, budget_per_day: f64) -> (Scheduler<Memory
                 assert_eq!(limits.week().wait_s(now_s), 0.0);
                 last = now_s;
             }
-            visits[group] += usize::from(minute >= 2 * 1440);
+            visits[group] += usize::from(step >= 2 * 8640);
             live.push((now_s + 150.0, lease.id, group));
         }
         most = most.max(live.iter().filter(|(_, _, group)| *group == 1).count());
@@ -583,7 +605,9 @@ fn a_group_bears_what_it_bears_on_whatever_hosts_and_others_have_the_rest() {
     let now_s = 3.0 * DAY;
     let forecast = scheduler.forecast(1.0).unwrap();
     assert_eq!((forecast.full_hosts, forecast.full_groups), (0, 1));
-    assert_eq!((0..20).filter(|id| binding(&scheduler, now_s, 3 * id) == Binding::GroupPrice).count(), 20);
+    // All but one or two that are being visited, or about to be.
+    let priced = (0..20).filter(|id| binding(&scheduler, now_s, 3 * id) == Binding::GroupPrice).count();
+    assert!(priced >= 18, "{priced}");
     assert_eq!(binding(&scheduler, now_s, 1), Binding::Price);
     let later_s = now_s + 7200.0;
     let leased = scheduler.lease(later_s, 100).unwrap();

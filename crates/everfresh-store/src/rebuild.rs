@@ -7,7 +7,7 @@ use crate::holder::Holder;
 use crate::keep::Roll;
 use crate::log::{self, Read, Row};
 use everfresh_sched::{Error, Event, Result, State};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// What was rebuilt.
@@ -26,7 +26,7 @@ pub struct Rebuilt {
 /// Rebuilds a store whose engine is lost or not trusted, from `DIR/visits`.
 ///
 /// What happened since the log was last written is first taken from the engine, if that can be read; the old engine is moved to
-/// `DIR/engine.old`. What crawlers noted of pages is lost: their next visits are unconditional.
+/// `DIR/engine.old`, or, if it cannot be read, to `DIR/engine.lost`, which no later call removes. What crawlers noted of pages is lost: their next visits are unconditional.
 pub fn rebuild(dir: &Path, who: &str, progress: &mut dyn FnMut(u64)) -> Result<Rebuilt> {
     let _holder = Holder::of(dir, who)?;
     let lost = if Durable::exists(dir) { roll_rest(dir).err().map(|error| error.to_string()) } else { None };
@@ -54,7 +54,7 @@ pub fn rebuild(dir: &Path, who: &str, progress: &mut dyn FnMut(u64)) -> Result<R
     };
     store.found(&state, last + 1, replay.events)?;
     drop(store);
-    swap(dir, &new).map_err(|error| failed(&new.display().to_string())(&error))?;
+    swap(dir, &new, lost.is_some()).map_err(|error| failed(&new.display().to_string())(&error))?;
     Ok(Rebuilt { events: replay.events, files: files.len(), pages: state.len(), lost })
 }
 
@@ -139,11 +139,18 @@ fn name(store: &mut Durable, read: &Read) -> Result<()> {
     store.flush_some()
 }
 
-/// Puts the new engine in the place of the old one.
-fn swap(dir: &Path, new: &Path) -> io::Result<()> {
-    let (engine, old) = (dir.join("engine"), dir.join("engine.old"));
+/// Puts the new engine in the place of the old one, which stays for good where something is nowhere else.
+fn swap(dir: &Path, new: &Path, is_lost: bool) -> io::Result<()> {
+    let engine = dir.join("engine");
+    let old = if is_lost { unused(dir, "engine.lost") } else { dir.join("engine.old") };
     fs::remove_dir_all(&old).or_else(gone_is_fine)?;
     fs::rename(&engine, &old).or_else(gone_is_fine)?;
     fs::rename(new.join("engine"), &engine)?;
     fs::remove_dir_all(new)
+}
+
+/// A name that nothing in a directory has yet: this one, or with a number.
+fn unused(dir: &Path, name: &str) -> PathBuf {
+    let named = |number: u32| dir.join(if number == 1 { name.to_owned() } else { format!("{name}.{number}") });
+    (1..).map(named).find(|path| !path.exists()).unwrap_or_else(|| dir.join(name))
 }

@@ -102,6 +102,9 @@ fn a_damaged_engine_is_rebuilt_and_what_is_lost_is_said() {
     let rebuilt = rebuild(dir.path(), "a test", &mut |_| {}).unwrap();
     assert!(rebuilt.lost.is_some());
     assert!(*scheduler(dir.path()).state() == kept);
+    // What may be the only place of what was lost stays, however often it is rebuilt.
+    assert!(rebuild(dir.path(), "a test", &mut |_| {}).unwrap().lost.is_none());
+    assert!(dir.path().join("engine.lost").is_dir() && dir.path().join("engine.old").is_dir());
 }
 
 fn walk(dir: &Path) -> Vec<std::path::PathBuf> {

@@ -29,7 +29,10 @@ pub(crate) struct Desk {
 }
 
 /// Clocks may be set back by so much without a word.
-const BEHIND_S: f64 = 60.0;
+pub(crate) const BEHIND_S: f64 = 60.0;
+
+/// A clock that says less is not set: machines without a battery begin in 1970, and a store that began then would be at its end by now.
+const UNSET_S: f64 = 1_577_836_800.0;
 
 /// The command that this process runs, for whoever finds the store held.
 fn who() -> String {
@@ -89,10 +92,21 @@ impl Desk {
             bail!("cannot begin a store in `{}`: --budget must be given, such as 500/day", args.data.display());
         }
         let now_s = args.now.map_or_else(|| Clock::Real.now_s(), f64::from);
+        if is_new && now_s < UNSET_S {
+            bail!("cannot begin a store at {}: the clock must be set", explain::moment(now_s));
+        }
         let unfinished = Unfinished::begin();
         let store = Durable::open(&args.data, &who()).map_err(failure)?;
         let change = |before: Option<Settings>| further(settled(before, budget, floor, now_s)?);
         let scheduler = Scheduler::resume(store, now_s, change).map_err(failure)?;
+        let ends_s = scheduler.state().ends_s();
+        if now_s >= ends_s {
+            bail!(
+                "cannot go on at {}: this store tells times apart until {}",
+                explain::moment(now_s),
+                explain::moment(ends_s)
+            );
+        }
         Ok(Desk::of(scheduler, now_s, unfinished))
     }
 

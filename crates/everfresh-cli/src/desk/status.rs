@@ -2,26 +2,43 @@
 
 use anyhow::Result;
 use everfresh::{Period, Unit};
-use everfresh_sched::{Broken, Forecast, Freshness, PageId};
+use everfresh_sched::{Broken, Forecast, PageId, Part};
 use serde::Serialize;
 
 use super::args::{ForecastArgs, StatusArgs, StoreArgs};
 use super::{Desk, failure};
 use crate::output::{self, Grid};
 
-/// Freshness and age for machines.
+/// A group or a host for machines.
 #[derive(Debug, Serialize)]
-struct Fresh {
+struct Named {
     name: String,
     pages: f64,
     weight: f64,
     freshness: f64,
     age_days: Option<f64>,
+    predicted_freshness: f64,
+    predicted_age_days: Option<f64>,
+    spending_per_day: f64,
+    backlog: f64,
+    /// Of whoever has one of its own.
+    price_days: Option<f64>,
 }
 
-fn fresh(name: &str, of: &Freshness) -> Fresh {
-    let age_days = output::finite(of.age_s / Unit::Day.seconds());
-    Fresh { name: name.to_owned(), pages: of.pages, weight: of.weight, freshness: of.freshness, age_days }
+fn named(name: Option<&str>, part: &Part) -> Named {
+    let days = |seconds: f64| output::finite(seconds / Unit::Day.seconds());
+    Named {
+        name: name.unwrap_or("?").to_owned(),
+        pages: part.now.pages,
+        weight: part.now.weight,
+        freshness: part.now.freshness,
+        age_days: days(part.now.age_s),
+        predicted_freshness: part.expected.freshness,
+        predicted_age_days: days(part.expected.age_s),
+        spending_per_day: part.spending_per_s * Unit::Day.seconds(),
+        backlog: part.due,
+        price_days: days(part.own_price).filter(|price| *price > 0.0),
+    }
 }
 
 /// A time in words.
@@ -51,10 +68,15 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
     let overload = desk.scheduler.overload(now_s);
     let spent = spent(&mut desk, &args.store)?;
     let names = desk.scheduler.store().names();
-    let groups: Vec<Fresh> =
-        standing.groups.iter().map(|(group, of)| fresh(names.group(*group).unwrap_or("?"), of)).collect();
-    let hosts: Vec<Fresh> =
-        standing.hosts.iter().map(|(host, of)| fresh(names.host(*host).unwrap_or("?"), of)).collect();
+    let groups: Vec<Named> = standing.groups.iter().map(|(group, part)| named(names.group(*group), part)).collect();
+    let hosts: Vec<Named> = standing.hosts.iter().map(|(host, part)| named(names.host(*host), part)).collect();
+    let mut resting: Vec<(&str, f64)> = desk
+        .scheduler
+        .state()
+        .blocked_hosts(now_s)
+        .map(|(host, until_s)| (names.host(host).unwrap_or("?"), until_s - now_s))
+        .collect();
+    resting.sort_by(|a, b| b.1.total_cmp(&a.1));
     let budget = desk.scheduler.state().settings().budget_per_second();
     if args.json {
         return output::print_json(&serde_json::json!({
@@ -65,8 +87,9 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
             "price_days": status.steered_price / Unit::Day.seconds(),
             "budget_per_day": budget * Unit::Day.seconds(), "spending_per_day": forecast.spending_per_s * Unit::Day.seconds(),
             "spent_last_day": spent, "under_way": status.leased, "backlog": overload.backlog, "backlog_clears_days": output::finite(overload.clears_s / Unit::Day.seconds()),
-            "freshness_lost_to_overload": overload.freshness_lost, "looked_at": standing.sample,
-            "groups": groups, "hosts": hosts,
+            "freshness_lost_to_overload": overload.freshness_lost, "promised_and_due": overload.promised,
+            "looked_at": standing.sample, "groups": groups, "hosts": hosts,
+            "resting": resting.iter().map(|(host, rest_s)| serde_json::json!({ "host": host, "seconds": rest_s.ceil() })).collect::<Vec<_>>(),
         }));
     }
     let mut grid = Grid::new(&[&desk.scheduler.store().dir().display().to_string(), "now", "expected"]);
@@ -91,6 +114,16 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
             time(overload.clears_s)
         ));
     }
+    if overload.latest > 1.05 {
+        text.push_str(&format!(
+            "the latest promise is {} times as late as it was to be\n",
+            output::number(overload.latest)
+        ));
+    }
+    if let Some((host, rest_s)) = resting.first() {
+        let number = output::count(resting.len() as f64, "host");
+        text.push_str(&format!("{number} left alone, longest {host} for another {}\n", time(*rest_s)));
+    }
     text.push_str(&table("group", &groups, args.rows));
     text.push_str(&table("host with most that is stale", &hosts, args.rows));
     if standing.sample < status.pages {
@@ -99,11 +132,19 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
     output::print(&text)
 }
 
-fn table(name: &str, rows: &[Fresh], most: usize) -> String {
-    let mut grid = Grid::new(&[name, "pages", "freshness", "age"]);
+fn table(name: &str, rows: &[Named], most: usize) -> String {
+    let mut grid = Grid::new(&[name, "pages", "freshness", "expected", "age", "visits a day", "due"]);
     for row in rows.iter().take(most) {
         let age = row.age_days.map_or_else(|| "never copied".to_owned(), |days| time(days * Unit::Day.seconds()));
-        grid.row(vec![row.name.clone(), output::number(row.pages), output::percent(row.freshness), age]);
+        grid.row(vec![
+            row.name.clone(),
+            output::number(row.pages),
+            output::percent(row.freshness),
+            output::percent(row.predicted_freshness),
+            age,
+            output::number(row.spending_per_day),
+            output::number(row.backlog),
+        ]);
     }
     let more = rows.len().saturating_sub(most);
     let more = if more > 0 { format!("and {more} more: --rows shows them, --json has all\n") } else { String::new() };

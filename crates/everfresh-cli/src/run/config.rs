@@ -323,7 +323,7 @@ impl Limits {
     /// What it says, where it says something, instead of `default`.
     pub(crate) fn limits(&self, default: HostLimits) -> Result<HostLimits> {
         let says_pace = self.gap.is_some() || self.visits.is_some();
-        let mut limits = if says_pace { HostLimits::NONE.with_concurrency(default.concurrency())? } else { default };
+        let mut limits = if says_pace { default.paced(Period::ZERO)? } else { default };
         if let Some(gap) = &self.gap {
             limits = limits.with_gap(if gap == "0s" { Period::ZERO } else { time("gap", gap)? })?;
         }

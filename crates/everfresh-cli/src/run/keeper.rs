@@ -14,7 +14,7 @@ use everfresh_sched::{
 };
 use everfresh_store::{Durable, is_full};
 use tokio::sync::mpsc;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use super::clock::Clock;
 use super::note::Note;
@@ -22,8 +22,8 @@ use super::notices::Notices;
 use super::robots;
 use super::space::is_of_space;
 use super::visit::{Copy, Found, Task, record, visit};
-use crate::desk::failure;
 use crate::desk::status::time;
+use crate::desk::{BEHIND_S, failure};
 use crate::interrupt;
 use crate::output;
 
@@ -52,8 +52,8 @@ pub(crate) struct Keeper {
     pub rules: HashMap<PageId, Arc<Rules>>,
     /// Feeds and sitemaps whose pages are taken in.
     pub follows: HashSet<PageId>,
-    /// Gaps between visits of hosts that were set for them.
-    pub gaps_s: HashMap<HostId, f64>,
+    /// Limits of hosts that were set for them.
+    pub limits: HashMap<HostId, HostLimits>,
     pub tally: Tally,
     going_on: HashSet<LeaseId>,
     /// What came back and is not kept yet: it stays here while the disk is full.
@@ -65,6 +65,8 @@ pub(crate) struct Keeper {
     expected: Freshness,
     kept_events: u64,
     slowed: HashMap<HostId, f64>,
+    /// When it was last said that the clock was set back.
+    clock_said_s: f64,
     /// Hosts that are left alone, and until when.
     resting: HashMap<HostId, f64>,
     notices: Notices,
@@ -136,6 +138,7 @@ impl Keeper {
         Keeper {
             kept_events: scheduler.store().events(),
             notices: Notices::of(scheduler.store().dir()),
+            resting: scheduler.state().blocked_hosts(clock.now_s()).collect(),
             scheduler,
             archive,
             sources,
@@ -144,7 +147,7 @@ impl Keeper {
             replan_s: 600.0,
             rules: HashMap::new(),
             follows: HashSet::new(),
-            gaps_s: HashMap::new(),
+            limits: HashMap::new(),
             tally: Tally::default(),
             going_on: HashSet::new(),
             unkept: Vec::new(),
@@ -153,7 +156,7 @@ impl Keeper {
             replanned_s: f64::NEG_INFINITY,
             expected: Freshness::default(),
             slowed: HashMap::new(),
-            resting: HashMap::new(),
+            clock_said_s: f64::NEG_INFINITY,
             plain: Arc::new(Rules::default()),
         }
     }
@@ -281,6 +284,7 @@ impl Keeper {
     /// Takes notices in, finds the price anew and keeps the state, now and then.
     fn tend(&mut self, now_s: f64) -> Result<()> {
         self.notices.take(&mut self.scheduler, now_s)?;
+        self.mind_clock(now_s);
         if (self.scheduler.is_planning() || now_s - self.replanned_s >= self.replan_s) && self.plan_on(now_s)? {
             self.replanned_s = now_s;
             robots::remember(&self.sources, self.scheduler.store().dir())?;
@@ -295,6 +299,18 @@ impl Keeper {
             self.kept_events = events;
         }
         Ok(())
+    }
+
+    /// Says so, once an hour, when the clock was set back: nothing becomes due until it has come to where it was.
+    fn mind_clock(&mut self, now_s: f64) {
+        let ahead_s = self.scheduler.state().latest_s() - now_s;
+        if ahead_s > BEHIND_S && (now_s - self.clock_said_s).abs() > 3600.0 {
+            self.clock_said_s = now_s;
+            warn!(
+                seconds = ahead_s.ceil(),
+                "the clock was set back: nothing becomes due until it has come that far again"
+            );
+        }
     }
 
     /// Plans on; says whether the plan is made. Few pages are planned at once.
@@ -416,10 +432,16 @@ impl Keeper {
 
     /// Does as the hosts ask that were met.
     fn mind_manners(&mut self, now_s: f64, found: &Found) -> Result<()> {
+        self.move_to_host(now_s, found)?;
+        if !found.manners.iter().any(|manners| manners.slow_down) && !matches!(found.outcome, Outcome::Failed { .. }) {
+            self.scheduler.store().names().find_host(&found.host).map(|host| self.slowed.remove(&host));
+        }
         for manners in &found.manners {
             let Some(host) = self.scheduler.store().names().find_host(&manners.host) else { continue };
             self.mind_delay(now_s, host, manners)?;
             if let Some(until_s) = self.rest_until(now_s, host, manners) {
+                // Of several visits that came back together one may have been told of a longer rest.
+                let until_s = until_s.max(self.scheduler.state().host_blocked_until_s(host));
                 self.scheduler.block(now_s, host, until_s).map_err(failure)?;
                 info!(host = manners.host, seconds = (until_s - now_s).ceil(), "left alone");
                 self.resting.retain(|_, until_s| *until_s > now_s);
@@ -435,7 +457,6 @@ impl Keeper {
             return Some(date.as_millisecond() as f64 / 1e3);
         }
         if !manners.slow_down {
-            self.slowed.remove(&host);
             return None;
         }
         let rest_s = self.slowed.get(&host).map_or(SLOW_S, |before| (2.0 * before).min(86_400.0));
@@ -445,22 +466,33 @@ impl Keeper {
 
     /// A host's robots.txt may ask for more room than it is given, not for less; what it no longer asks for, it no longer gets.
     fn mind_delay(&mut self, now_s: f64, host: HostId, manners: &Manners) -> Result<()> {
+        if manners.crawl_delay.or(manners.earlier_delay).is_none() {
+            return Ok(());
+        }
         let state = self.scheduler.state();
         let (limits, usual): (HostLimits, HostLimits) = (state.host_limits(host), *state.settings().limits());
-        let gap_s = limits.gap().seconds();
-        let was_asked = |delay: Duration| (delay.as_secs_f64() - gap_s).abs() < 1e-3;
-        let least_s = if manners.earlier_delay.is_some_and(was_asked) {
-            self.gaps_s.get(&host).copied().unwrap_or(usual.gap().seconds())
-        } else {
-            gap_s
-        };
-        let wanted_s = manners.crawl_delay.map_or(0.0, |delay| delay.as_secs_f64()).max(least_s);
-        if wanted_s != gap_s {
-            let limits = limits.with_gap(Period::of(wanted_s, Unit::Second)?)?;
-            self.scheduler.limit(now_s, host, limits).map_err(failure)?;
-            info!(host = self.scheduler.store().names().host(host), gap_s = wanted_s, "asks for another gap");
+        let given = self.limits.get(&host).copied().unwrap_or(usual);
+        let asked_s = manners.crawl_delay.map_or(0.0, |delay| delay.as_secs_f64());
+        let wanted = given.with_gap(Period::of(asked_s, Unit::Second)?)?;
+        if wanted != limits {
+            self.scheduler.limit(now_s, host, wanted).map_err(failure)?;
+            let gap_s = wanted.gap().seconds();
+            info!(host = self.scheduler.store().names().host(host), gap_s, "asks for another gap");
         }
         Ok(())
+    }
+
+    /// Lets a page wait with the host that its redirects lead to: it is that host which is visited and must be spared.
+    fn move_to_host(&mut self, now_s: f64, found: &Found) -> Result<()> {
+        let Ok(terms) = self.scheduler.state().terms(found.page) else { return Ok(()) };
+        let names = self.scheduler.store().names();
+        // A list may have said otherwise where pages wait.
+        let is_origin = names.host(terms.host()).is_some_and(|name| name.starts_with("http"));
+        if !is_origin || names.find_host(&found.host) == Some(terms.host()) {
+            return Ok(());
+        }
+        let host = self.scheduler.store_mut().host(&found.host).map_err(failure)?;
+        self.scheduler.change(now_s, found.page, terms.at_host(host)).map_err(failure)
     }
 
     /// Hands on what sources say of themselves and of others: dates that are later than what was seen.

@@ -123,7 +123,7 @@ impl Setup {
             Some(known) => known,
             None => self.take_in_sources(&mut desk)?,
         };
-        let gaps_s = self.apply_limits(&mut desk)?;
+        let limits = self.apply_limits(&mut desk)?;
         if desk.scheduler.state().is_empty() {
             bail!("cannot run without pages: give a list of addresses, or `everfresh add` some");
         }
@@ -136,7 +136,7 @@ impl Setup {
             None
         };
         let mut keeper = Keeper::new(desk.scheduler, archive, sources, Clock::Real);
-        (keeper.rules, keeper.follows, keeper.gaps_s) = (rules, follows, gaps_s);
+        (keeper.rules, keeper.follows, keeper.limits) = (rules, follows, limits);
         keeper.workers = args.parallel.map(usize::from).or(self.config.workers).unwrap_or(64);
         if let Some(replan) = &self.config.replan {
             keeper.replan_s = time("replan", replan)?.seconds();
@@ -159,11 +159,13 @@ impl Setup {
             if let Some(rule) = rule {
                 settings = settings.with_rule(rule)?;
             }
-            // Whoever comes only now and then may spend what the time since then has brought, up to a day's.
+            // Whoever comes only now and then may spend what the time since then has brought, up to a day's; whoever stays may not.
+            let per_second = settings.budget_per_second();
             if is_once {
-                settings = settings.with_burst((settings.budget_per_second() * Unit::Day.seconds()).max(1.0))?;
+                Ok(settings.with_burst((per_second * Unit::Day.seconds()).max(1.0))?)
+            } else {
+                Ok(settings.with_budget(per_second, Unit::Second)?)
             }
-            Ok(settings)
         })
     }
 
@@ -208,18 +210,23 @@ impl Setup {
         Ok(named)
     }
 
-    /// Sets the limits of hosts and groups; says which gaps hosts have by name.
-    fn apply_limits(&self, desk: &mut Desk) -> Result<HashMap<HostId, f64>> {
-        let mut gaps_s = HashMap::new();
+    /// Sets the limits of hosts and groups; says which hosts have theirs by name.
+    fn apply_limits(&self, desk: &mut Desk) -> Result<HashMap<HostId, HostLimits>> {
+        let mut named = HashMap::new();
+        let usual = *desk.scheduler.state().settings().limits();
         for (name, limits) in &self.config.hosts {
-            let name = list::configured(name).map_or_else(|_| name.clone(), |address| list::host(&address));
-            let host = desk.scheduler.store_mut().host(&name).map_err(failure)?;
-            let limits: HostLimits = limits.limits(default_limits())?;
-            gaps_s.insert(host, limits.gap().seconds());
+            let address = list::configured(name).ok().filter(|address| !address.starts_with("file:"));
+            let Some(address) = address else {
+                bail!("cannot limit the host `{name}`: it must have its scheme, as in \"https://example.org\"")
+            };
+            let host = desk.scheduler.store_mut().host(&list::host(&address)).map_err(failure)?;
+            let limits: HostLimits = limits.limits(usual)?;
+            named.insert(host, limits);
             if desk.scheduler.state().host_limits(host) != limits {
                 desk.scheduler.limit(desk.now_s, host, limits).map_err(failure)?;
             }
         }
+        self.hold_to_usual_gap(desk, &named)?;
         for (name, group) in &self.config.groups {
             let (rule, limits) = (group.rule()?, group.limits()?);
             let group = desk.scheduler.store_mut().group(name).map_err(failure)?;
@@ -230,7 +237,18 @@ impl Setup {
                 desk.scheduler.limit_group(desk.now_s, group, limits).map_err(failure)?;
             }
         }
-        Ok(gaps_s)
+        Ok(named)
+    }
+
+    /// Hosts that got their limits from an earlier run, as by their robots.txt, have at least the gap that all have now.
+    fn hold_to_usual_gap(&self, desk: &mut Desk, named: &HashMap<HostId, HostLimits>) -> Result<()> {
+        let usual = *desk.scheduler.state().settings().limits();
+        let is_short = |(host, limits): &(HostId, HostLimits)| !named.contains_key(host) && limits.gap() < usual.gap();
+        let short: Vec<_> = desk.scheduler.state().limited_hosts().filter(is_short).collect();
+        for (host, limits) in short {
+            desk.scheduler.limit(desk.now_s, host, limits.with_gap(usual.gap())?).map_err(failure)?;
+        }
+        Ok(())
     }
 
     /// What should be said of the settings, though it may be as it is.

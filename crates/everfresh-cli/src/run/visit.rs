@@ -36,6 +36,8 @@ pub(crate) struct Found {
     /// The outcome for people.
     pub said: String,
     pub manners: Vec<Manners>,
+    /// The host that it led to at last.
+    pub host: String,
     /// What a feed or a sitemap says of other pages.
     pub hints: Vec<Hint>,
     /// When the source says that it changed last.
@@ -72,6 +74,10 @@ pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found 
         outcome: Outcome::Unchanged,
         is_not_modified: false,
         said: came.outcome.to_string(),
+        host: came
+            .redirects
+            .last()
+            .map_or_else(|| task.address.host(), |redirect| Address::Http(redirect.to.clone()).host()),
         manners: came.manners,
         hints: Vec::new(),
         last_modified_s: None,

@@ -26,6 +26,9 @@ const GIVEN_UP: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// How soon one that is out of reach is asked for again, at first and at last.
 const RETRY: (SignedDuration, SignedDuration) = (SignedDuration::from_mins(1), SignedDuration::from_hours(1));
 
+/// How long a host rests that has too much to do for its robots.txt and does not say for how long.
+const TOO_MUCH: SignedDuration = SignedDuration::from_mins(1);
+
 /// What the robots.txt of a host says to us (RFC 9309), and when it was read.
 ///
 /// | answer | meaning |
@@ -290,6 +293,10 @@ async fn read(transport: &Transport, url: &Url, host: String, date: Timestamp, k
     let mut manners = Manners::of(host);
     let validators = known.and_then(|known| known.validators.as_ref());
     let found = ask(transport, url, date, validators, &mut manners).await;
+    if manners.slow_down && manners.blocked_until.is_none() {
+        // Too much already, and no word of when it will be less.
+        manners.blocked_until = Some(after(date, TOO_MUCH));
+    }
     let mut robots = concluded(found, known, date, transport.settings.agent.token());
     manners.crawl_delay = robots.bearable_delay(limits.crawl_delay);
     let earlier = known.and_then(|known| known.bearable_delay(limits.crawl_delay));

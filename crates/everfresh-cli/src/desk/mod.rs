@@ -32,7 +32,7 @@ pub(crate) struct Desk {
 const BEHIND_S: f64 = 60.0;
 
 /// The command that this process runs, for whoever finds the store held.
-fn who() -> String {
+pub(crate) fn who() -> String {
     std::env::args().collect::<Vec<_>>().join(" ")
 }
 

@@ -86,6 +86,8 @@ fn serve(stream: TcpStream, pages: &Pages, asked: &Mutex<Vec<String>>) -> Option
         let body = pages.lock().ok()?.get(&path).cloned();
         let answer = match body {
             None => "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned(),
+            // An answer of another kind.
+            Some(head) if head.starts_with("HTTP/1.1 ") => head,
             Some(body) => {
                 // Whoever asks here gets all of it every time.
                 let salt = if path.contains("untagged") { CLOCK.fetch_add(1, Ordering::Relaxed) } else { 0 };
@@ -165,6 +167,8 @@ fn copies_follow_their_sources() {
     let versions: Vec<serde_json::Value> = serde_json::from_str(&history).unwrap();
     let status: Vec<u64> = versions.iter().map(|version| version["status"].as_u64().unwrap()).collect();
     assert!(status.len() >= 2 && status.iter().all(|status| [200, 304].contains(status)), "{history}");
+    // However long all of that took.
+    said(dir, &["pin", &one, "1h"]);
     let explained: serde_json::Value = serde_json::from_str(&said(dir, &["explain", &one, "--json"])).unwrap();
     assert_eq!((&explained["changes"], &explained["waits_for"]), (&1.into(), &"its pin".into()));
 }
@@ -221,7 +225,8 @@ fn what_is_not_kept_comes_whole_and_what_must_not_be_kept_is_not() {
     said(dir, &["rebuild"]);
     let audit = ["audit", "everfresh.toml", "--allow", "127.0.0.0/8", "--contact", "me@example.org", "--json"];
     let audit: serde_json::Value = serde_json::from_str(&said(dir, &audit)).unwrap();
-    assert_eq!((&audit["fresh"], &audit["stale"], &audit["failed"]), (&1.into(), &0.into(), &1.into()), "{audit}");
+    let counts = (&audit["fresh"], &audit["stale"], &audit["not_compared"]);
+    assert_eq!(counts, (&1.into(), &0.into(), &1.into()), "{audit}");
     assert!(run(&config).contains("1 changed, 1 unchanged"), "only what was kept can be compared");
     // Who is removed and comes back is new.
     said(dir, &["remove", &one]);
@@ -408,6 +413,248 @@ fn sitemaps_feeds_files_and_commands_are_sources() {
     assert_eq!(said(dir, &["cat", "exec:echo hello"]), "hello\n");
     assert_eq!(said(dir, &["cat", &dir.join("notes.txt").display().to_string()]), "some notes\n");
     assert!(said(dir, &["cat", &web.url("/new")]).contains("the words of a page"));
+}
+
+/// A sitemap with these addresses, as they are written.
+fn sitemap(addresses: &[&str]) -> String {
+    let entry = |address: &&str| format!("<url><loc>{address}</loc></url>");
+    let entries: String = addresses.iter().map(entry).collect();
+    format!("<?xml version=\"1.0\"?><urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">{entries}</urlset>")
+}
+
+fn json(dir: &Path, arguments: &[&str]) -> serde_json::Value {
+    let output = everfresh(dir, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Until a pin of a second has come round.
+fn pause() {
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+}
+
+#[test]
+fn a_sitemap_of_the_web_names_no_files_and_its_links_are_seen_from_it() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    std::fs::write(dir.join("secret.txt"), "a secret\n").unwrap();
+    let secret = dir.join("secret.txt").display().to_string();
+    let without_scheme = web.url("/other").replace("http:", "");
+    let body = sitemap(&[&format!("file://{secret}"), &secret, "/posts/1", "posts/2", &without_scheme, "exec:id"]);
+    web.set("/blog/sitemap.xml", &body);
+    // Where it was redirected to is where its links are seen from.
+    web.set("/sitemap", "HTTP/1.1 302 Found\r\nlocation: /blog/sitemap.xml\r\ncontent-length: 0\r\n\r\n");
+    for path in ["/posts/1", "/blog/posts/2", "/other"] {
+        web.set(path, &page("the words").replace("</main>", "</main><p id=prices>soup 4.50</p>"));
+    }
+    let config = format!(
+        "[limits]\ngap = \"0s\"\n[[sources]]\naddress = \"{}\"\nfollow = true\nkeep = [\"#prices\"]\n",
+        web.url("/sitemap")
+    );
+    std::fs::write(dir.join("everfresh.toml"), config).unwrap();
+    said(dir, &RUN);
+    said(dir, &RUN);
+    let pages = said(dir, &["export"]);
+    assert!(!pages.contains("file:") && !pages.contains("exec:"), "{pages}");
+    for path in ["/posts/1", "/blog/posts/2", "/other"] {
+        assert!(pages.contains(&web.url(path)), "{path}: {pages}");
+        // Pages that are followed are read by the rules of their source.
+        assert_eq!(said(dir, &["cat", "--text", &web.url(path)]), "soup 4.50\n", "{path}");
+    }
+}
+
+#[test]
+fn pages_are_read_by_their_rules_whether_or_not_somebody_repeats_them() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    let address = web.url("/untagged");
+    let set = |price: &str, clock: u32| {
+        web.set("/untagged", &format!("<main><p id=prices>soup {price}</p><p id=clock>it is {clock}</p></main>"));
+    };
+    let source = format!("[limits]\ngap = \"0s\"\n[[sources]]\naddress = \"{address}\"\npin = \"1s\"\n");
+    let configure = |keep: &str| std::fs::write(dir.join("everfresh.toml"), format!("{source}{keep}\n")).unwrap();
+    configure("keep = [\"#prices\"]");
+    set("4.50", 1);
+    said(dir, &RUN);
+    let audit = ["audit", "--allow", "127.0.0.0/8", "--contact", "me@example.org", "--json"];
+    set("4.50", 2);
+    assert_eq!(json(dir, &audit)["fresh"], 1, "what does not count may change");
+    set("9.90", 3);
+    let measured = json(dir, &audit);
+    assert_eq!((&measured["fresh"], &measured["stale"]), (&0.into(), &1.into()), "{measured}");
+    pause();
+    let run = said(dir, &["run", "--once", "--allow", "127.0.0.0/8"]);
+    assert!(run.contains("1 changed, 0 unchanged"), "{run}");
+    assert_eq!(said(dir, &["cat", "--text", &address]), "soup 9.90\n");
+    let diff = said(dir, &["diff", &address]);
+    assert!(diff.contains("\n-soup 4.50\n+soup 9.90") && !diff.contains("it is"), "{diff}");
+    // By other rules than before, the copy is read again by them.
+    configure("ignore = [\"#prices\"]");
+    set("1.00", 3);
+    pause();
+    let run = said(dir, &RUN);
+    assert!(run.contains("0 changed, 1 unchanged"), "{run}");
+    assert_eq!(said(dir, &["cat", "--text", &address]), "it is 3\n");
+    set("1.00", 4);
+    pause();
+    assert!(said(dir, &RUN).contains("1 changed, 0 unchanged"));
+    // Where there is no copy, nothing can be compared, and that is counted.
+    configure("");
+    set("2.00", 4);
+    std::fs::rename(dir.join("everfresh-data/copies"), dir.join("copies")).unwrap();
+    let audit = ["audit", "everfresh.toml", "--allow", "127.0.0.0/8"];
+    assert!(refused(dir, &audit, 2).contains("none of the 1 pages could be seen and compared"));
+    std::fs::rename(dir.join("copies"), dir.join("everfresh-data/copies")).unwrap();
+    assert!(said(dir, &audit).contains("0 could not be seen, 0 not compared"));
+}
+
+#[test]
+fn a_page_that_is_gone_or_no_longer_to_be_kept_is_said_to_be_so() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    let (gone, forbidden) = (web.url("/gone"), web.url("/forbidden"));
+    web.set("/gone", &page("the words"));
+    web.set("/forbidden", &page("the words"));
+    std::fs::write(dir.join("urls.txt"), format!("{gone}\n{forbidden}\n")).unwrap();
+    std::fs::write(dir.join("everfresh.toml"), CONFIG.to_owned() + "pin = \"1s\"\n").unwrap();
+    said(dir, &RUN);
+    assert!(!said(dir, &["history", &gone]).contains("since"));
+    web.pages.lock().unwrap().remove("/gone");
+    web.set("/forbidden", &format!("<meta name=robots content=none>{}", page("other words")));
+    pause();
+    said(dir, &RUN);
+    let year = jiff::Timestamp::now().to_string()[..5].to_owned();
+    for command in ["cat", "history"] {
+        let text = said(dir, &[command, &gone]);
+        assert!(text.contains(&format!("gone since {year}")) && text.contains("is from before"), "{text}");
+        let text = said(dir, &[command, &forbidden]);
+        assert!(text.contains(&format!("not kept since {year}")), "{text}");
+    }
+    web.set("/forbidden", &page("other words"));
+    pause();
+    said(dir, &RUN);
+    assert!(!said(dir, &["cat", &forbidden]).contains("since"));
+}
+
+#[test]
+fn an_audit_spares_hosts_that_ask_for_it() {
+    let (busy, open, dir) = (Web::start(), Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    let list: String = (0..3).map(|number| busy.url(&format!("/{number}")) + "\n").collect();
+    (0..3).for_each(|number| busy.set(&format!("/{number}"), &page("the words")));
+    open.set("/", &page("the words"));
+    std::fs::write(dir.join("urls.txt"), list + &open.url("/")).unwrap();
+    std::fs::write(dir.join("everfresh.toml"), CONFIG.to_owned() + "pin = \"1s\"\n").unwrap();
+    said(dir, &RUN);
+    let answer = "HTTP/1.1 429 Too Many Requests\r\nretry-after: 3600\r\ncontent-length: 0\r\n\r\n";
+    (0..3).for_each(|number| busy.set(&format!("/{number}"), answer));
+    let asked = || busy.asked.lock().unwrap().len();
+    let before = asked();
+    let audit = ["audit", "--allow", "127.0.0.0/8", "--contact", "me@example.org", "--json"];
+    let counted = |audit: &serde_json::Value| ["fresh", "failed", "left_alone"].map(|key| audit[key].as_u64().unwrap());
+    assert_eq!(counted(&json(dir, &audit)), [1, 1, 2]);
+    assert_eq!(asked(), before + 1);
+    // A run hears it, too, and from then on the host is left alone.
+    pause();
+    said(dir, &RUN);
+    let before = asked();
+    assert_eq!(counted(&json(dir, &audit)), [1, 0, 3]);
+    assert_eq!(asked(), before);
+    let text = said(dir, &audit[..5]);
+    assert!(text.contains("not counted: 3 pages whose hosts or groups want to be left alone now"), "{text}");
+    // So it is with a group that is closed at this hour.
+    let closed = (jiff::Timestamp::now().as_second() / 3600 % 24 + 12) % 24;
+    let hours = format!("{closed}-{}", closed + 1);
+    let config = format!("{CONFIG}pin = \"1s\"\ngroup = \"night\"\n[groups.night]\nhours = \"{hours}\"\n");
+    std::fs::write(dir.join("everfresh.toml"), config).unwrap();
+    said(dir, &RUN);
+    assert!(refused(dir, &audit, 2).contains("cannot audit now: 4 pages of hosts or groups that are closed"));
+}
+
+#[test]
+fn a_configuration_stands_alone_and_its_paths_begin_where_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    std::fs::create_dir(dir.join("sub")).unwrap();
+    std::fs::write(dir.join("sub/notes.txt"), "some notes\n").unwrap();
+    std::fs::write(dir.join("urls.txt"), "https://example.org/\n").unwrap();
+    let config = "budget = \"1000/day\"\n[limits]\ngap = \"0s\"\n[[sources]]\naddress = \"./notes.txt\"\n";
+    std::fs::write(dir.join("sub/everfresh.toml"), config).unwrap();
+    for files in [["urls.txt", "sub/everfresh.toml"], ["sub/everfresh.toml", "urls.txt"]] {
+        let text = refused(dir, &[&["run", "--once"], &files[..]].concat(), 2);
+        assert!(text.contains("cannot use `sub/everfresh.toml` beside others"), "{text}");
+    }
+    said(dir, &["run", "sub/everfresh.toml", "--once"]);
+    assert!(dir.join("sub/everfresh-data").is_dir() && !dir.join("everfresh-data").exists());
+    assert_eq!(said(dir, &["cat", "file:sub/notes.txt", "--data", "sub/everfresh-data"]), "some notes\n");
+    // What cannot be run begins no store.
+    std::fs::write(dir.join("bad.txt"), "https://example.org/\nnowhere\n").unwrap();
+    for list in ["missing.txt", "bad.txt"] {
+        assert!(refused(dir, &["run", list, "--budget", "1/day"], 2).contains(list));
+        assert!(!dir.join("everfresh-data").exists(), "{list}");
+    }
+}
+
+#[test]
+fn what_a_configuration_no_longer_says_holds_no_longer() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    for name in ["1.txt", "2.txt"] {
+        std::fs::write(dir.join(name), "some notes\n").unwrap();
+    }
+    let [first, second] = ["1.txt", "2.txt"].map(|name| dir.join(name).display().to_string());
+    let configure = |keys: &str, rule: &str| {
+        let text = format!(
+            "budget = \"1000/day\"\n[[sources]]\naddress = \"{first}\"\n{keys}\n[[sources]]\naddress = \"{second}\"\n\
+             group = \"slow\"\n[groups.slow]\n{rule}\n"
+        );
+        std::fs::write(dir.join("everfresh.toml"), text).unwrap();
+        said(dir, &["run", "everfresh.toml", "--once"]);
+    };
+    let row = |page: &str| {
+        let (pages, name) = (said(dir, &["export"]), format!("file://{page}"));
+        pages.lines().find(|line| line.starts_with(&name)).unwrap().split(',').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let waits = |page: &str| json(dir, &["explain", page, "--json"])["waits_for"].as_str().unwrap().to_owned();
+    let keys = "weight = 5\ncost = 2\ngroup = \"news\"\nmin_period = \"1h\"\nmax_period = \"9days\"\npin = \"3h\"";
+    configure(keys, "period = \"2h\"");
+    assert!(row(&first).iter().any(|cell| cell == "5.0") && row(&first).iter().any(|cell| cell == "news"));
+    assert_eq!((waits(&first).as_str(), waits(&second).as_str()), ("its pin", "its group's period"));
+    // What was set beside the configuration stays.
+    said(dir, &["pin", &second, "1h"]);
+    configure("", "");
+    let cells = row(&first);
+    assert!(!cells.iter().any(|cell| ["5.0", "2.0", "news"].contains(&cell.as_str())), "{cells:?}");
+    assert!(cells.iter().any(|cell| cell == "default"), "{cells:?}");
+    assert_ne!(waits(&first), "its pin");
+    assert_eq!(waits(&second), "its pin");
+    said(dir, &["pin", &second, "--off"]);
+    assert_ne!(waits(&second), "its group's period");
+}
+
+#[test]
+fn a_copy_of_a_redirected_page_names_who_answered() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    web.set("/old", "HTTP/1.1 302 Found\r\nlocation: /new\r\ncontent-length: 0\r\n\r\n");
+    web.set("/new", &page("the words"));
+    std::fs::write(dir.join("urls.txt"), web.url("/old")).unwrap();
+    std::fs::write(dir.join("everfresh.toml"), CONFIG.to_owned() + "pin = \"1s\"\n").unwrap();
+    said(dir, &RUN);
+    pause();
+    assert!(said(dir, &RUN).contains("0 changed, 1 unchanged"));
+    assert!(said(dir, &["cat", &web.url("/old")]).contains("the words"));
+    assert!(said(dir, &["history", &web.url("/old")]).contains("as before"));
+    let copies = std::fs::read_dir(dir.join("everfresh-data/copies")).unwrap().flatten().map(|entry| entry.path());
+    let file = copies.into_iter().find(|path| path.extension().is_some_and(|end| end == "gz")).unwrap();
+    let mut text = Vec::new();
+    let mut unpacked = flate2::read::MultiGzDecoder::new(std::fs::File::open(file).unwrap());
+    std::io::Read::read_to_end(&mut unpacked, &mut text).unwrap();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let (new, old) = (web.url("/new"), web.url("/old"));
+    // Two visits, each with what was asked and what was answered.
+    assert_eq!(text.matches(&format!("WARC-Target-URI: {new}\r\n")).count(), 4, "{text}");
+    assert_eq!(text.matches(&format!("X-Everfresh-Page: {old}\r\n")).count(), 2, "{text}");
 }
 
 #[test]

@@ -45,9 +45,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 second += 1;
                 let head = answer_head("HTTP/1.1", 200, "OK", [("Content-Type", "text/html")], Some(page.len() as u64));
                 let (target, date) = (format!("http://a.example/{second}/{at}"), Timestamp::from_second(second)?);
-                let (address, request, truncated) = (None, Some(b"GET / HTTP/1.1\r\n\r\n".as_slice()), None);
-                let (target, head, body) = (target.as_str(), head.as_slice(), page.as_slice());
-                kept += archive.keep(&Exchange { target, date, address, request, head, body, truncated })?.length;
+                let (request, address, truncated) = (Some(b"GET / HTTP/1.1\r\n\r\n".as_slice()), None, None);
+                let (target, head, body, page) = (target.as_str(), head.as_slice(), page.as_slice(), None);
+                kept += archive.keep(&Exchange { target, page, date, address, request, head, body, truncated })?.length;
             }
             archive.sync()?;
             Ok(usize::try_from(kept)?)

@@ -64,6 +64,8 @@ fn broken_markup_is_read_as_browsers_read_it() {
     check("<p>text<!-- never closed", "text");
     check("<p title='never closed>text", "");
     check("<b><p>one</b>two</p>three", "onetwo\nthree");
+    check("<p>text<script src='x.js'/>var a=1;</script> more", "text\nmore");
+    check("<p>a<svg/>b<svg><g/><path/></svg>c<math><mi/></math>d", "a\nb\nc\nd");
 }
 
 #[test]
@@ -73,6 +75,10 @@ fn titles_and_wishes_are_found() {
     );
     assert_eq!((content.title(), content.forbids_archiving(), content.text()), (Some("The menu"), true, "x"));
     assert!(!page("<meta name=robots content='noindex'><meta name=description content=noarchive>").forbids_archiving());
+    // As in a header.
+    for (wish, forbids) in [("none", true), ("all, None", true), ("otherbot: none", false), ("nothing", false)] {
+        assert_eq!(page(&format!("<meta name=robots content='{wish}'>x")).forbids_archiving(), forbids, "{wish}");
+    }
     assert_eq!(page("<title></title>x").title(), None);
 }
 

@@ -7,8 +7,8 @@ mod python;
 
 use everfresh_crawl::content::Rules;
 use everfresh_crawl::warc::{
-    Archive, Error, Exchange, Index, Kind, Original, Reader, Record, Settings, Truncated, Version, Writer, answer_head,
-    payload_digest,
+    Archive, Error, Exchange, Index, Kind, Original, Prepared, Reader, Record, Settings, Truncated, Version, Writer,
+    answer_head, payload_digest,
 };
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
@@ -28,7 +28,8 @@ const ASKED: &[u8] = b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n";
 
 fn exchange<'a>(target: &'a str, second: i64, body: &'a [u8]) -> Exchange<'a> {
     let address = Some("192.0.2.7".parse().unwrap());
-    Exchange { target, date: time(second), address, request: Some(ASKED), head: HEAD, body, truncated: None }
+    let (page, request, date) = (None, Some(ASKED), time(second));
+    Exchange { target, page, date, address, request, head: HEAD, body, truncated: None }
 }
 
 fn archive(folder: &Path) -> Archive {
@@ -94,6 +95,45 @@ fn versions_are_found_and_read_back() {
         assert_eq!(diff, format!("--- {}\n+++ {}\n@@ -1 +1 @@\n-soup\n+fish\n", name(0), name(180)));
         assert_eq!(archive.diff(&versions[2], &versions[3], &Rules::default()).unwrap(), "");
     }
+}
+
+#[test]
+fn records_of_redirected_pages_name_who_answered_and_are_found_by_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, first, second) = ("http://a.example/", "https://a.example/home", "https://b.example/");
+    let from = |target, at, body| Exchange { page: Some(page), ..exchange(target, at, body) };
+    let mut writing = archive(folder.path());
+    let versions = [
+        writing.keep(&from(first, 0, b"<p>soup")).unwrap(),
+        writing
+            .keep_prepared(&from(first, 60, b"<p>soup"), &Prepared::of(&from(first, 60, b"<p>soup"), 1).unwrap())
+            .unwrap(),
+        // The same bytes of another address are an answer of their own.
+        writing.keep(&from(second, 120, b"<p>soup")).unwrap(),
+        writing.keep_unchanged(&from(second, 180, b"")).unwrap().unwrap(),
+        // Who is no longer redirected is as everybody.
+        writing.keep(&from(page, 240, b"<p>soup")).unwrap(),
+    ];
+    writing.settle().unwrap();
+    drop(writing);
+    let targets = [Some(first), Some(first), Some(second), Some(second), None];
+    assert_eq!(versions.each_ref().map(|version| version.target.as_deref()), targets);
+    assert_eq!(versions.each_ref().map(|version| version.revisit), [false, true, false, true, false]);
+    let check = |archive: &Archive| {
+        assert_eq!(archive.history(page).unwrap(), versions);
+        assert!(archive.history(first).unwrap().is_empty());
+        for version in &versions {
+            assert_eq!(archive.read(version).unwrap().bytes, b"<p>soup");
+            let record = archive.record(version).unwrap();
+            assert_eq!(record.target(), Some(version.target.as_deref().unwrap_or(page)));
+            let refers = version.revisit.then(|| version.target.as_deref()).flatten();
+            assert_eq!(record.field("WARC-Refers-To-Target-URI"), refers);
+        }
+    };
+    check(&Archive::read_only(folder.path()).unwrap());
+    // The index is made anew from the records alone.
+    fs::remove_dir_all(folder.path().join("index")).unwrap();
+    check(&archive(folder.path()));
 }
 
 #[test]
@@ -498,6 +538,7 @@ fn an_index_finds_every_address_among_many_in_few_files() {
     let mut index = Index::open(&folder.path().join("index"), folder.path()).unwrap();
     let version = |page: u32, visit: u32| Version {
         address: format!("http://h{}.example/{page}", page % 97),
+        target: None,
         date: time(i64::from(visit)),
         status: Some(200),
         media_type: None,
@@ -535,6 +576,7 @@ fn the_last_version_is_found_behind_others_that_are_not_wanted() {
     let mut filled = index();
     let version = |address: &str, second: u32, status: u16| Version {
         address: address.to_owned(),
+        target: None,
         date: time(i64::from(second)),
         status: Some(status),
         media_type: Some("text/html".repeat(1 + second as usize % 60)),

@@ -191,6 +191,18 @@ impl State {
         }
     }
 
+    /// Must a page not be visited now, whoever would? Its host or its group is blocked, or this is none of its hours.
+    pub fn is_closed(&self, now_s: f64, id: PageId) -> Result<bool> {
+        let (page, start) = (self.pages.get(self.slot(id)?), self.settings.start_s);
+        let now = (now_s - start).max(self.now_s);
+        let is_closed = |gate: Option<&Gate>, limits: &HostLimits| {
+            gate.is_some_and(|gate| gate.blocked_until_s > now) || limits.week().wait_s(start + now) > 0.0
+        };
+        let host = self.hosts.get(&page.host).map(|host| &host.gate);
+        Ok(is_closed(host, &self.limits(page.host))
+            || is_closed(self.gates.0.get(&page.group), &self.gates.limits(page.group)))
+    }
+
     /// When host and group let a page in, if their hours or a rest end after it is due. Gaps are short, and begin anew with every visit.
     fn lets_in_s(&self, page: &Page, now: f64) -> Option<f64> {
         let from = page.due.seconds().max(now);

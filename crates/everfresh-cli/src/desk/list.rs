@@ -35,6 +35,16 @@ pub(crate) fn configured(address: &str) -> Result<String> {
     Ok(Address::configured(address)?.to_string())
 }
 
+/// An address of a configuration in `base`: that of a file begins there, as its other paths do.
+pub(crate) fn seen_from(base: &Path, address: String) -> String {
+    match Address::configured(&address) {
+        // By its parts: `sub/./notes.txt` is `sub/notes.txt`.
+        Ok(Address::File(path)) => Address::File(base.join(path).components().collect()).to_string(),
+        // What is wrong with it is said where it is taken in.
+        _ => address,
+    }
+}
+
 /// Longer addresses are hardly any.
 const LONGEST: usize = 8192;
 

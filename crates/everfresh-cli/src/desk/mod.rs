@@ -35,7 +35,7 @@ pub(crate) const BEHIND_S: f64 = 60.0;
 const UNSET_S: f64 = 1_577_836_800.0;
 
 /// The command that this process runs, for whoever finds the store held.
-fn who() -> String {
+pub(crate) fn who() -> String {
     std::env::args().collect::<Vec<_>>().join(" ")
 }
 

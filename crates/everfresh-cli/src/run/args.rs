@@ -29,7 +29,7 @@ pub(crate) struct SourceArgs {
     /// Lists of addresses, sitemaps or tables, or one everfresh.toml; none goes on with what the store has
     #[arg(value_name = "FILE")]
     pub what: Vec<PathBuf>,
-    /// The directory for everything that is kept; everfresh-data unless the configuration names another
+    /// The directory for everything that is kept; everfresh-data, beside the configuration if there is one, unless that names another
     #[arg(long, value_name = "DIR", env = "EVERFRESH_STORE")]
     pub data: Option<PathBuf>,
     /// How hosts can reach you: an address of the web or of mail, in every User-Agent

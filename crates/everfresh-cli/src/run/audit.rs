@@ -1,24 +1,25 @@
 //! `everfresh audit`: a random sample of pages is visited now, and how many copies are fresh is counted instead of estimated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use everfresh_crawl::content::Rules;
 use everfresh_crawl::fetch::{Address, Sources};
 use everfresh_crawl::warc::Archive;
-use everfresh_sched::{HostId, LeaseId, Outcome, PageId};
+use everfresh_sched::{HostId, HostLimits, LeaseId, Outcome, PageId};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::Setup;
 use super::args::AuditArgs;
 use super::clock::Clock;
 use super::keeper::runtime;
-use super::note::Note;
-use super::visit::{Task, visit};
+use super::note::{AllRules, Note};
+use super::visit::{Found, Task, visit};
 use crate::desk::{Desk, failure};
 use crate::interrupt;
 use crate::output;
@@ -29,7 +30,12 @@ use crate::progress::CountLine;
 pub(crate) struct Audit {
     pub fresh: u64,
     pub stale: u64,
+    /// Those that could not be seen.
     pub failed: u64,
+    /// Those that were seen and could not be compared: nothing is known of their copies, or these were read by other rules.
+    pub not_compared: u64,
+    /// Pages with copies whose hosts or groups want to be left alone, or are closed at this hour.
+    pub left_alone: u64,
     /// Pages that are to be copied and were not yet: nothing can be measured of them.
     pub without_copy: u64,
     pub measured_freshness: f64,
@@ -45,7 +51,10 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     let mut desk = Desk::look(&setup.store())?;
     let rules = setup.rules(&mut desk)?;
     let seed = args.seed.unwrap_or_else(|| Clock::Real.now_s().to_bits());
-    let Drawn { sample, estimated, without_copy } = draw(&desk, usize::from(args.sample), seed);
+    let Drawn { sample, estimated, without_copy, left_alone } = draw(&desk, usize::from(args.sample), seed)?;
+    if sample.is_empty() && left_alone > 0 {
+        bail!("cannot audit now: {} of hosts or groups that are closed", output::count(left_alone as f64, "page"));
+    }
     if sample.is_empty() {
         bail!("cannot audit before anything was copied: `everfresh run` copies");
     }
@@ -54,13 +63,13 @@ pub(crate) fn run(args: &AuditArgs) -> Result<()> {
     let tasks = tasks(&mut desk, archive.as_ref(), &sample, &rules)?;
     setup.complaint(&args.source).iter().for_each(|text| output::say(text));
     let sources = setup.sources(&args.source)?;
-    let gaps = gaps(&desk, &tasks);
     let line = CountLine::new("pages");
-    let outcomes = runtime()?.block_on(look(&sources, tasks, gaps, &line))?;
+    let all = runtime()?.block_on(look(&sources, tasks, &line))?;
     drop(line);
-    let audit = Audit { estimated_freshness: estimated, without_copy, seed, ..count(&outcomes) };
+    let mut audit = Audit { estimated_freshness: estimated, without_copy, seed, ..count(&all) };
+    audit.left_alone += left_alone;
     if audit.fresh + audit.stale == 0 {
-        bail!("cannot measure: none of the {} pages could be seen and compared", output::number(audit.failed as f64));
+        bail!("cannot measure: none of the {} pages could be seen and compared", output::number(all.len() as f64));
     }
     print(&audit, args.json)
 }
@@ -71,18 +80,23 @@ struct Drawn {
     /// How fresh their copies are believed to be, on average.
     estimated: f64,
     without_copy: u64,
+    left_alone: u64,
 }
 
-/// Draws pages that have copies, by weight and without repetition: those with the largest `u^(1/w)`.
-fn draw(desk: &Desk, size: usize, seed: u64) -> Drawn {
+/// Draws pages that have copies and may be visited now, by weight and without repetition: those with the largest `u^(1/w)`.
+fn draw(desk: &Desk, size: usize, seed: u64) -> Result<Drawn> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let (state, mut without_copy) = (desk.scheduler.state(), 0);
+    let (state, mut without_copy, mut left_alone) = (desk.scheduler.state(), 0, 0);
     let mut keyed: Vec<(f64, PageId, f64)> = Vec::new();
     for page in state.pages() {
         let Some(believed) = state.freshness_of(desk.now_s, page) else {
             without_copy += u64::from(state.seen_s(page).is_none());
             continue;
         };
+        if state.is_closed(desk.now_s, page).map_err(failure)? {
+            left_alone += 1;
+            continue;
+        }
         let lot: f64 = rng.random();
         if believed.weight > 0.0 {
             keyed.push((lot.ln() / believed.weight, page, believed.freshness));
@@ -91,19 +105,55 @@ fn draw(desk: &Desk, size: usize, seed: u64) -> Drawn {
     keyed.sort_by(|a, b| b.0.total_cmp(&a.0));
     keyed.truncate(size);
     let estimated = keyed.iter().map(|(_, _, freshness)| freshness).sum::<f64>() / keyed.len().max(1) as f64;
-    Drawn { sample: keyed.into_iter().map(|(_, page, _)| page).collect(), estimated, without_copy }
+    let sample = keyed.into_iter().map(|(_, page, _)| page).collect();
+    Ok(Drawn { sample, estimated, without_copy, left_alone })
 }
 
-/// The pages by host.
-type Tasks = BTreeMap<HostId, Vec<Task>>;
+/// Visits that keep a gap between them.
+struct Pace {
+    gap: Duration,
+    next: Mutex<Instant>,
+}
 
-fn tasks(desk: &mut Desk, archive: Option<&Archive>, sample: &[PageId], rules: &super::RulesOf) -> Result<Tasks> {
-    let mut tasks = Tasks::new();
+impl Pace {
+    /// None where there is no gap.
+    fn of(limits: HostLimits) -> Option<Arc<Pace>> {
+        // A clock ends somewhere.
+        let gap = Duration::try_from_secs_f64(limits.gap().seconds()).unwrap_or(Duration::MAX).min(LONGEST_GAP);
+        (gap > Duration::ZERO).then(|| Arc::new(Pace { gap, next: Mutex::new(Instant::now()) }))
+    }
+
+    /// Waits until a visit may begin that keeps several.
+    async fn turn(paces: &[Arc<Pace>]) {
+        let mut kept = Vec::new();
+        for pace in paces {
+            kept.push((pace.next.lock().await, pace.gap));
+        }
+        if let Some(last) = kept.iter().map(|(next, _)| **next).max() {
+            tokio::time::sleep_until(last).await;
+        }
+        kept.iter_mut().for_each(|(next, gap)| **next = Instant::now() + *gap);
+    }
+}
+
+/// Nobody waits for the end of a longer one.
+const LONGEST_GAP: Duration = Duration::from_hours(24 * 365);
+
+/// The pages by host, each with the paces that it keeps: its group's and its host's.
+type Tasks = BTreeMap<HostId, Vec<(Task, Vec<Arc<Pace>>)>>;
+
+fn tasks(desk: &mut Desk, archive: Option<&Archive>, sample: &[PageId], rules: &AllRules) -> Result<Tasks> {
+    let (mut tasks, mut hosts, mut groups) = (Tasks::new(), HashMap::new(), HashMap::new());
     for page in sample {
-        let host = desk.scheduler.state().terms(*page)?.host();
+        let state = desk.scheduler.state();
+        let terms = state.terms(*page)?;
+        let (host, group) = (terms.host(), terms.group());
+        let by_group = groups.entry(group).or_insert_with(|| Pace::of(state.group_limits(group)));
+        let by_host = hosts.entry(host).or_insert_with(|| Pace::of(state.host_limits(host)));
+        // Pages of one host wait for each other anyway: who waits for it with its group's turn holds up nobody else.
+        let paces = by_group.iter().chain(by_host.iter()).cloned().collect();
         let text = desk.scheduler.store_mut().address(*page).map_err(failure)?.unwrap_or_default();
-        let rules = rules.get(page).cloned().unwrap_or_else(|| Arc::new(Rules::default()));
-        let note = Note::of(&mut desk.scheduler, archive, *page, &text, &rules)?;
+        let (note, rules) = Note::of(&mut desk.scheduler, archive, *page, &text, rules)?;
         // Nothing is given out: the lease has no number.
         let task = Task {
             lease: LeaseId(u64::MAX),
@@ -113,58 +163,77 @@ fn tasks(desk: &mut Desk, archive: Option<&Archive>, sample: &[PageId], rules: &
             rules,
             level: None,
         };
-        tasks.entry(host).or_default().push(task);
+        tasks.entry(host).or_default().push((task, paces));
     }
     Ok(tasks)
 }
 
-/// The pause after each visit to a host.
-fn gaps(desk: &Desk, tasks: &Tasks) -> BTreeMap<HostId, Duration> {
-    let gap = |host: &HostId| desk.scheduler.state().host_limits(*host).gap().seconds();
-    tasks.keys().map(|host| (*host, Duration::try_from_secs_f64(gap(host)).unwrap_or_default())).collect()
+/// What came of a page of the sample.
+#[derive(Clone, Copy)]
+enum Saw {
+    Fresh,
+    Stale,
+    NotSeen,
+    NotCompared,
+    /// Its host had asked to be left alone meanwhile.
+    LeftAlone,
 }
 
-/// Visits hosts side by side, and the pages of each one after the other.
-async fn look(
-    sources: &Sources,
-    tasks: Tasks,
-    gaps: BTreeMap<HostId, Duration>,
-    line: &CountLine,
-) -> Result<Vec<Outcome>> {
+impl Saw {
+    fn of(found: &Found) -> Saw {
+        match found.outcome {
+            Outcome::Failed { .. } => Saw::NotSeen,
+            _ if !found.is_compared => Saw::NotCompared,
+            Outcome::Unchanged => Saw::Fresh,
+            Outcome::Changed { .. } | Outcome::Gone => Saw::Stale,
+        }
+    }
+}
+
+/// Visits hosts side by side, and the pages of each one after the other, until it asks to be left alone.
+async fn look(sources: &Sources, tasks: Tasks, line: &CountLine) -> Result<Vec<Saw>> {
     let (send, mut receive) = tokio::sync::mpsc::unbounded_channel();
-    for (host, tasks) in tasks {
-        let (sources, send, gap) = (sources.clone(), send.clone(), gaps.get(&host).copied().unwrap_or_default());
+    for tasks in tasks.into_values() {
+        let (sources, send) = (sources.clone(), send.clone());
         tokio::spawn(async move {
-            for task in tasks {
-                // What is not known cannot be compared: a state that was rebuilt, of a page that must not be kept.
-                let outcome = match task.note.known {
-                    Some(_) => visit(&sources, task, Clock::Real).await.outcome,
-                    None => Outcome::Failed { retryable: true },
+            let mut is_busy = false;
+            for (task, paces) in tasks {
+                let saw = match task.note.known {
+                    _ if is_busy => Saw::LeftAlone,
+                    // What is not known cannot be compared: a state that was rebuilt, of a page that must not be kept.
+                    None => Saw::NotCompared,
+                    Some(_) => {
+                        Pace::turn(&paces).await;
+                        let found = visit(&sources, task, Clock::Real).await;
+                        is_busy = found.manners.iter().any(|host| host.slow_down || host.blocked_until.is_some());
+                        Saw::of(&found)
+                    }
                 };
-                if send.send(outcome).is_err() {
+                if send.send(saw).is_err() {
                     return;
                 }
-                tokio::time::sleep(gap).await;
             }
         });
     }
     drop(send);
-    let mut outcomes = Vec::new();
-    while let Some(outcome) = receive.recv().await {
+    let mut all = Vec::new();
+    while let Some(saw) = receive.recv().await {
         interrupt::check()?;
-        outcomes.push(outcome);
-        line.at(outcomes.len() as u64);
+        all.push(saw);
+        line.at(all.len() as u64);
     }
-    Ok(outcomes)
+    Ok(all)
 }
 
-fn count(outcomes: &[Outcome]) -> Audit {
+fn count(all: &[Saw]) -> Audit {
     let mut audit = Audit::default();
-    for outcome in outcomes {
-        match outcome {
-            Outcome::Unchanged => audit.fresh += 1,
-            Outcome::Changed { .. } | Outcome::Gone => audit.stale += 1,
-            Outcome::Failed { .. } => audit.failed += 1,
+    for saw in all {
+        match saw {
+            Saw::Fresh => audit.fresh += 1,
+            Saw::Stale => audit.stale += 1,
+            Saw::NotSeen => audit.failed += 1,
+            Saw::NotCompared => audit.not_compared += 1,
+            Saw::LeftAlone => audit.left_alone += 1,
         }
     }
     let seen = audit.fresh + audit.stale;
@@ -199,11 +268,15 @@ fn print(audit: &Audit, json: bool) -> Result<()> {
         percent(audit.estimated_freshness),
     );
     text.push_str(&format!(
-        "of these copies {} were fresh, {} not, and {} could not be seen or compared; seed {}\n",
-        audit.fresh, audit.stale, audit.failed, audit.seed
+        "of these copies {} were fresh and {} not; {} could not be seen, {} not compared; seed {}\n",
+        audit.fresh, audit.stale, audit.failed, audit.not_compared, audit.seed
     ));
-    if audit.without_copy > 0 {
-        text.push_str(&format!("not counted: {} without a copy\n", output::count(audit.without_copy as f64, "page")));
+    for (pages, why) in
+        [(audit.without_copy, "without a copy"), (audit.left_alone, "whose hosts or groups want to be left alone now")]
+    {
+        if pages > 0 {
+            text.push_str(&format!("not counted: {} {why}\n", output::count(pages as f64, "page")));
+        }
     }
     let is_within = (audit.low..=audit.high).contains(&audit.estimated_freshness);
     text.push_str(if is_within {

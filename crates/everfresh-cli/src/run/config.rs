@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use everfresh::Period;
 use everfresh::policy::Aim;
 use everfresh_crawl::content::Rules;
+use everfresh_crawl::fetch;
 use everfresh_sched::{GroupRule, HostLimits, Week, Zone};
 use serde::Deserialize;
 
@@ -23,7 +25,7 @@ const fn key(table: &'static str, name: &'static str, kind: &'static str, meanin
 }
 
 /// Every key there is. `everfresh reference` prints it.
-pub(crate) const KEYS: [Key; 43] = [
+pub(crate) const KEYS: [Key; 45] = [
     key("", "budget", "\"500/day\"", "what may be spent: visits (or cost) per time; needed, here or as --budget"),
     key("", "data", "path", "the directory for everything that is kept; everfresh-data beside this file unless set"),
     key("", "objective", "word", "what to keep: freshness (the default), age, harmonic or content"),
@@ -64,6 +66,13 @@ pub(crate) const KEYS: [Key; 43] = [
     key("limits", "visits", "\"100/hour\"", "visits to such a host in a time, at most"),
     key("limits", "concurrency", "number", "visits to such a host at a time, at most; 2 unless set"),
     key(
+        "limits",
+        "hours",
+        "\"mon-fri 22-6\"",
+        "when visits to such a host may begin: days and hours, several with commas",
+    ),
+    key("limits", "zone", "text", "the time zone of the hours, such as Europe/Berlin; UTC unless set"),
+    key(
         "hosts.NAME",
         "gap",
         "time",
@@ -84,7 +93,7 @@ pub(crate) const KEYS: [Key; 43] = [
         "sources",
         "address",
         "text",
-        "a page: http://, https://, a file, or exec: and a command; address or list is needed",
+        "a page: http://, https://, a file (seen from this one), or exec: and a command; address or list is needed",
     ),
     key(
         "sources",
@@ -228,11 +237,11 @@ impl Config {
         Ok(config)
     }
 
-    fn parse(text: &str) -> Result<Config> {
+    pub(crate) fn parse(text: &str) -> Result<Config> {
         toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             let message = in_words(error.message());
-            let hint = unknown_key(&message).and_then(nearest).map(|key| format!("; did you mean `{key}`?"));
+            let hint = nearest(&message).map(|key| format!("; did you mean `{key}`?"));
             anyhow!("line {line}: {message}{}", hint.unwrap_or_default())
         })
     }
@@ -248,6 +257,7 @@ impl Config {
     /// Every value can be used.
     pub(crate) fn check(&self) -> Result<()> {
         self.budget()?;
+        self.fetch.times().context("fetch")?;
         self.limits.limits(default_limits()).context("limits")?;
         for (name, limits) in &self.hosts {
             limits.limits(HostLimits::NONE).with_context(|| format!("hosts.{name}"))?;
@@ -280,16 +290,16 @@ fn in_words(message: &str) -> String {
     })
 }
 
-/// The key that a message of the parser is about.
-fn unknown_key(message: &str) -> Option<&str> {
-    message.strip_prefix("unknown field `")?.split('`').next()
+/// The keys that a message of the parser names: one that is not known, and those that its table has.
+fn named(message: &str) -> Option<(&str, Vec<&str>)> {
+    let mut names = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
+    Some((names.next()?, names.collect()))
 }
 
-/// The known key that is nearest to one that is not, if one is near.
-fn nearest(unknown: &str) -> Option<&'static str> {
-    let tables = ["fetch", "limits", "hosts", "groups", "sources"];
-    let names = KEYS.iter().map(|key| key.name).chain(tables);
-    let best = names.map(|name| (strsim::damerau_levenshtein(unknown, name), name)).min()?;
+/// The key of the same table that is nearest to one that is not known, if one is near.
+fn nearest(message: &str) -> Option<&str> {
+    let (unknown, known) = named(message)?;
+    let best = known.into_iter().map(|name| (strsim::damerau_levenshtein(unknown, name), name)).min()?;
     (best.0 <= 1 + unknown.len() / 3).then_some(best.1)
 }
 
@@ -316,6 +326,22 @@ pub(crate) fn time(what: &str, text: &str) -> Result<Period> {
         Ok(period) if period > Period::ZERO && period < Period::NEVER => Ok(period),
         Ok(_) => bail!("{what} must be positive and finite, got `{text}`"),
         Err(error) => Err(error).with_context(|| format!("{what} must be a time such as 6h")),
+    }
+}
+
+impl Fetch {
+    /// How long a connection, the head of an answer and a visit may take, where that is said.
+    pub(crate) fn times(&self) -> Result<[Option<Duration>; 3]> {
+        let bounded = |what: &str, text: &Option<String>| -> Result<Option<Duration>> {
+            let Some(text) = text else { return Ok(None) };
+            let time = Duration::try_from_secs_f64(time(what, text)?.seconds()).unwrap_or(Duration::MAX);
+            if time > fetch::Limits::LONGEST {
+                bail!("{what} must be at most 1day, got `{text}`");
+            }
+            Ok(Some(time))
+        };
+        let visit = bounded("visit", &self.visit)?;
+        Ok([bounded("connect", &self.connect)?, bounded("first_byte", &self.first_byte)?, visit])
     }
 }
 
@@ -487,6 +513,27 @@ mod tests {
     }
 
     #[test]
+    fn the_keys_of_every_table_are_those_that_are_read() {
+        let tables = ["fetch", "limits", "hosts", "groups", "sources"];
+        for (table, text) in [
+            ("", "nonsense = 1"),
+            ("fetch", "[fetch]\nnonsense = 1"),
+            ("limits", "[limits]\nnonsense = 1"),
+            ("hosts.NAME", "[hosts.NAME]\nnonsense = 1"),
+            ("groups.NAME", "[groups.NAME]\nnonsense = 1"),
+            ("sources", "[[sources]]\nnonsense = 1"),
+        ] {
+            let error = toml::from_str::<Config>(text).unwrap_err();
+            let mut read = named(error.message()).unwrap().1;
+            read.retain(|name| !table.is_empty() || !tables.contains(name));
+            let mut documented: Vec<&str> = KEYS.iter().filter(|key| key.table == table).map(|key| key.name).collect();
+            read.sort_unstable();
+            documented.sort_unstable();
+            assert_eq!(read, documented, "{table}");
+        }
+    }
+
+    #[test]
     fn the_example_for_new_users_can_be_used() {
         let readme = include_str!("../../../../README.md");
         let example = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
@@ -503,6 +550,12 @@ mod tests {
             text.starts_with("line 3: unknown field `concurency`") && text.ends_with("did you mean `concurrency`?"),
             "{text}"
         );
+        // Keys of other tables are no help.
+        let text = said("[fetch]\ngap = \"1s\"");
+        assert!(text.contains("unknown field `gap`") && !text.contains("did you mean"), "{text}");
+        assert!(said("sorces = []").ends_with("did you mean `sources`?"));
+        assert!(said("[fetch]\nvisit = \"5e11years\"").contains("fetch: visit must be at most 1day, got `5e11years`"));
+        assert!(said("[fetch]\nconnect = \"1e13years\"").contains("fetch: connect must be at most 1day"));
         assert!(said("[hosts.x]\nhours = \"mon-fri 22-30\"").contains("hosts.x: hours must be from 0 to 24"));
         assert!(said("[[sources]]\nweight = 1").contains("source 1: it must have an address or a list"));
         assert!(said("workers = \"x\"").contains("line 1: invalid type: string \"x\", expected a whole number"));

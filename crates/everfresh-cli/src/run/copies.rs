@@ -10,7 +10,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::args::{CatArgs, DiffArgs, HistoryArgs};
+use super::note::Note;
 use crate::desk::args::StoreArgs;
+use crate::desk::explain::moment;
 use crate::desk::list;
 use crate::output::{self, Grid};
 
@@ -39,12 +41,38 @@ fn version(archive: &Archive, address: &str, at: Option<u32>) -> Result<Version>
     found.map_err(read_failed)?.ok_or_else(|| anyhow!("cannot find a copy of `{address}`"))
 }
 
+/// What a run remembers of a page. Copies can be read without it.
+fn note(args: &StoreArgs, address: &str) -> Note {
+    Note::look(&args.data, address).unwrap_or_else(|error| {
+        output::say(&format!("cannot tell by which rules the page is read, nor whether it is gone: {error:#}"));
+        Note::default()
+    })
+}
+
+/// Says that the last copy is not what the source has now, if that is known.
+fn say_absent(note: &Note, at: Option<u32>) {
+    let since = note.absent_since.unwrap_or(0);
+    if at.is_some_and(|at| u64::from(at) < since) {
+        return;
+    }
+    let since = if since == 0 { String::new() } else { format!(" since {}", moment(since as f64)) };
+    if note.was_gone {
+        output::say(&format!("gone{since}: what was kept is from before"));
+    } else if note.forbids_archiving == Some(true) {
+        output::say(&format!("not kept{since}, as its source asks: what was kept is from before"));
+    }
+}
+
 /// `everfresh cat`
 pub(crate) fn cat(args: &CatArgs) -> Result<()> {
     let archive = open(&args.store)?;
-    let found = version(&archive, &list::configured(&args.page)?, args.at)?;
+    let address = list::configured(&args.page)?;
+    let found = version(&archive, &address, args.at)?;
+    let note = note(&args.store, &address);
+    say_absent(&note, args.at);
     let bytes = if args.text {
-        let mut text = archive.content(&found, &Rules::default()).map_err(read_failed)?.text().to_owned();
+        let rules = note.rules().unwrap_or_default();
+        let mut text = archive.content(&found, &rules).map_err(read_failed)?.text().to_owned();
         text.push('\n');
         text.into_bytes()
     } else {
@@ -75,6 +103,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<()> {
     if versions.is_empty() {
         bail!("cannot find a copy of `{address}`");
     }
+    say_absent(&note(&args.store, &address), None);
     let row = |version: &Version| -> Result<Row> {
         let bytes = if version.revisit { None } else { Some(archive.read(version).map_err(read_failed)?.bytes.len()) };
         Ok(Row {
@@ -109,16 +138,19 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<()> {
     let archive = open(&args.store)?;
     let address = list::configured(&args.page)?;
     let to = version(&archive, &address, args.to)?;
+    let note = note(&args.store, &address);
+    say_absent(&note, args.to);
+    let rules = note.rules().unwrap_or_default();
     let from = match args.from {
         Some(_) => version(&archive, &address, args.from)?,
-        None => before(&archive, &to)?,
+        None => before(&archive, &to, &rules)?,
     };
-    output::print_raw(&archive.diff(&from, &to, &Rules::default()).map_err(read_failed)?)
+    output::print_raw(&archive.diff(&from, &to, &rules).map_err(read_failed)?)
 }
 
 /// The last version before one whose text is another: bytes may differ where nothing is said differently.
-fn before(archive: &Archive, to: &Version) -> Result<Version> {
-    let text = |version: &Version| archive.content(version, &Rules::default()).map_err(read_failed);
+fn before(archive: &Archive, to: &Version, rules: &Rules) -> Result<Version> {
+    let text = |version: &Version| archive.content(version, rules).map_err(read_failed);
     let (now, mut seen) = (text(to)?, HashSet::from([to.digest.clone()]));
     let versions = archive.history(&to.address).map_err(read_failed)?;
     for version in versions.into_iter().rev().filter(|version| version.date < to.date && version.is_content()) {

@@ -1,12 +1,11 @@
 //! The loop of a run: what is due is given out, what came back is kept, learnt from and acknowledged.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use everfresh::{Period, Unit};
-use everfresh_crawl::content::{Hint, HintFrom, Rules};
+use everfresh_crawl::content::{Hint, HintFrom};
 use everfresh_crawl::fetch::{Address, Manners, Sources};
 use everfresh_crawl::warc::{self, Archive};
 use everfresh_sched::{
@@ -17,7 +16,7 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use super::clock::Clock;
-use super::note::Note;
+use super::note::{AllRules, Note};
 use super::notices::Notices;
 use super::robots;
 use super::space::is_of_space;
@@ -48,8 +47,8 @@ pub(crate) struct Keeper {
     pub workers: usize,
     /// The price is found anew so often.
     pub replan_s: f64,
-    /// Pages of which other parts count than usual.
-    pub rules: HashMap<PageId, Arc<Rules>>,
+    /// Which parts of pages count.
+    pub rules: AllRules,
     /// Feeds and sitemaps whose pages are taken in.
     pub follows: HashSet<PageId>,
     /// Limits of hosts that were set for them.
@@ -70,7 +69,6 @@ pub(crate) struct Keeper {
     /// Hosts that are left alone, and until when.
     resting: HashMap<HostId, f64>,
     notices: Notices,
-    plain: Arc<Rules>,
 }
 
 /// What was done so far in this run.
@@ -96,6 +94,27 @@ pub(crate) trait Watch {
     /// May it go on?
     fn goes_on(&self) -> bool {
         true
+    }
+}
+
+/// What a visit found, sent when it ends, also by a panic: otherwise it would hold its worker for ever.
+struct Word {
+    found: Option<Found>,
+    send: mpsc::UnboundedSender<Found>,
+}
+
+impl Word {
+    fn is(&mut self, found: Found) {
+        self.found = Some(found);
+    }
+}
+
+impl Drop for Word {
+    fn drop(&mut self) {
+        if let Some(found) = self.found.take() {
+            // Nobody listens when the run has ended: the lease expires.
+            let _ = self.send.send(found);
+        }
     }
 }
 
@@ -145,7 +164,7 @@ impl Keeper {
             clock,
             workers: 64,
             replan_s: 600.0,
-            rules: HashMap::new(),
+            rules: AllRules::default(),
             follows: HashSet::new(),
             limits: HashMap::new(),
             tally: Tally::default(),
@@ -157,7 +176,6 @@ impl Keeper {
             expected: Freshness::default(),
             slowed: HashMap::new(),
             clock_said_s: f64::NEG_INFINITY,
-            plain: Arc::new(Rules::default()),
         }
     }
 
@@ -338,8 +356,8 @@ impl Keeper {
         let given = leases.len();
         for lease in leases {
             let text = self.scheduler.store_mut().address(lease.page).map_err(failure)?.unwrap_or_default();
-            let rules = Arc::clone(self.rules.get(&lease.page).unwrap_or(&self.plain));
-            let note = Note::of(&mut self.scheduler, self.archive.as_ref(), lease.page, &text, &rules)?;
+            let archive = self.archive.as_ref();
+            let (note, rules) = Note::of(&mut self.scheduler, archive, lease.page, &text, &self.rules)?;
             // Commands come into a store from the configuration only.
             let Ok(address) = Address::configured(&text) else {
                 let refused = [(lease.id, Outcome::Failed { retryable: false })];
@@ -348,11 +366,11 @@ impl Keeper {
             };
             let level = self.archive.is_some().then_some(warc::Settings::LEVEL);
             let task = Task { lease: lease.id, page: lease.page, address, note, rules, level };
-            let (sources, clock, send) = (self.sources.clone(), self.clock, send.clone());
+            let (sources, clock) = (self.sources.clone(), self.clock);
+            let mut word = Word { found: Some(Found::nothing(&task, now_s)), send: send.clone() };
             self.going_on.insert(lease.id);
             tokio::spawn(async move {
-                // Nobody listens when the run has ended: the lease expires.
-                let _ = send.send(visit(&sources, task, clock).await);
+                word.is(visit(&sources, task, clock).await);
             });
         }
         Ok(given)
@@ -502,8 +520,8 @@ impl Keeper {
             if let Some(fresh_for) = found.fresh_for_s.filter(|time| *time >= SHORTEST_PROMISE_S) {
                 hints.push((found.page, HintKind::Expires, found.at_s + fresh_for));
             }
-            for hint in &found.hints {
-                self.take_hint(found, hint, &mut hints, &mut new)?;
+            for (address, hint) in &found.hints {
+                self.take_hint(found, (address, hint), &mut hints, &mut new)?;
             }
         }
         if !new.is_empty() {
@@ -519,12 +537,10 @@ impl Keeper {
     fn take_hint(
         &mut self,
         found: &Found,
-        hint: &Hint,
+        (address, hint): (&Address, &Hint),
         hints: &mut Vec<(PageId, HintKind, f64)>,
         new: &mut Vec<(PageId, PageTerms)>,
     ) -> Result<()> {
-        // What is no address of a page is none of ours.
-        let Ok(address) = Address::of_page(&hint.address) else { return Ok(()) };
         let text = address.to_string();
         let (state, store) = self.scheduler.parts();
         let (page, is_known) = store.page(&text, |page| state.knows(page)).map_err(failure)?;
@@ -536,6 +552,7 @@ impl Keeper {
         } else if self.follows.contains(&found.page) && is_page(hint) {
             let host = store.host(&address.host()).map_err(failure)?;
             store.name_page(page, &text);
+            store.note(page, Note { named_by: Some(found.page.0), ..Note::default() }.encode());
             new.push((page, state.terms(found.page)?.at_host(host).unpinned()));
         }
         Ok(())
@@ -598,4 +615,31 @@ fn date(unix_s: f64) -> jiff::Timestamp {
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.enable_all().build().context("cannot start threads")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visit_that_panics_is_heard_of() {
+        let (send, mut receive) = mpsc::unbounded_channel();
+        let (address, note) = (Address::of_page("http://a.example/").unwrap(), Note::default());
+        let (lease, page, rules) = (LeaseId(1), PageId(2), std::sync::Arc::default());
+        let task = Task { lease, page, address, note, rules, level: None };
+        let word = || Word { found: Some(Found::nothing(&task, 1.0)), send: send.clone() };
+        let (broken, mut whole) = (word(), word());
+        let gone = Found { outcome: Outcome::Gone, ..Found::nothing(&task, 1.0) };
+        runtime().unwrap().block_on(async move {
+            let visit = tokio::spawn(async move {
+                let _word = broken;
+                panic!("what no test has met");
+            });
+            assert!(visit.await.is_err());
+            tokio::spawn(async move { whole.is(gone) }).await.unwrap();
+        });
+        let outcomes = [receive.try_recv().unwrap().outcome, receive.try_recv().unwrap().outcome];
+        assert_eq!(outcomes, [Outcome::Failed { retryable: true }, Outcome::Gone]);
+        assert!(receive.try_recv().is_err());
+    }
 }

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod copies;
+mod dropped;
 pub(crate) mod keeper;
 mod log;
 pub(crate) mod note;
@@ -17,25 +18,26 @@ pub(crate) mod visit;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use everfresh::Unit;
-use everfresh_crawl::content::Rules;
 use everfresh_crawl::fetch::{Agent, Reach, Settings as FetchSettings, Sources};
 use everfresh_crawl::warc::{self, Archive};
 use everfresh_sched::{GroupRule, HostId, HostLimits, PageId};
+use everfresh_store::Durable;
 
 use crate::desk::add::Adding;
 use crate::desk::args::{DATA, StoreArgs, TermArgs};
 use crate::desk::list::{self, Listed};
-use crate::desk::{Desk, failure};
-use crate::interrupt::Unfinished;
+use crate::desk::{self, Desk, failure};
+use crate::interrupt::{self, Unfinished};
 use crate::output;
 use args::{RunArgs, SourceArgs};
 use clock::Clock;
 use config::{Config, Source, default_limits, time};
 use keeper::{Keeper, Until, Watch, runtime};
+use note::AllRules;
 use view::View;
 
 /// `everfresh run`
@@ -54,7 +56,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             view.word(&keeper.why_idle());
         }
         view.end(&keeper.tally);
-        if !view.is_stale() || crate::interrupt::is_wanted() {
+        if !view.is_stale() || interrupt::is_wanted() {
             return Ok(());
         }
         let before = (std::mem::take(&mut keeper.rules), std::mem::take(&mut keeper.follows));
@@ -75,6 +77,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
 /// What a run is told.
 pub(crate) struct Setup {
     pub config: Config,
+    /// Is there an everfresh.toml?
+    is_configured: bool,
     pub data: PathBuf,
     /// Where relative paths begin.
     base: PathBuf,
@@ -84,21 +88,20 @@ pub(crate) struct Setup {
 
 impl Setup {
     fn of(args: &SourceArgs) -> Result<Setup> {
-        let mut setup =
-            Setup { config: Config::default(), data: PathBuf::from(DATA), base: PathBuf::new(), files: Vec::new() };
+        let mut setup = Setup {
+            config: Config::default(),
+            is_configured: false,
+            data: PathBuf::from(DATA),
+            base: PathBuf::new(),
+            files: Vec::new(),
+        };
         for path in &args.what {
-            if path.extension().is_some_and(|end| end == "toml") {
-                if !setup.files.is_empty() {
-                    bail!("cannot run `{}` beside others: a configuration names its own lists", path.display());
-                }
-                setup.config = Config::read(path)?;
-                path.parent().unwrap_or(Path::new("")).clone_into(&mut setup.base);
-                if let Some(data) = &setup.config.data {
-                    setup.data = setup.base.join(data);
-                }
-                setup.watch(path);
-            } else {
+            if path.extension().is_none_or(|end| end != "toml") {
                 setup.config.sources.push(Source { list: Some(path.clone()), ..Source::default() });
+            } else if args.what.len() > 1 {
+                bail!("cannot use `{}` beside others: a configuration names its own lists", path.display());
+            } else {
+                setup.configure(path)?;
             }
         }
         if let Some(data) = &args.data {
@@ -112,22 +115,42 @@ impl Setup {
         Ok(setup)
     }
 
+    /// Takes what a configuration says; paths in it begin where it is.
+    fn configure(&mut self, path: &Path) -> Result<()> {
+        self.config = Config::read(path)?;
+        self.is_configured = true;
+        path.parent().unwrap_or(Path::new("")).clone_into(&mut self.base);
+        self.data = self.base.join(self.config.data.as_deref().unwrap_or(Path::new(DATA)));
+        for source in &mut self.config.sources {
+            source.address = source.address.take().map(|address| list::seen_from(&self.base, address));
+        }
+        self.watch(path);
+        Ok(())
+    }
+
     fn watch(&mut self, path: &Path) {
         self.files.push((path.to_owned(), modified(path)));
     }
 
     /// Opens everything, and takes in what the configuration names, unless that was done before.
-    fn keeper(&self, args: &RunArgs, known: Option<(RulesOf, HashSet<PageId>)>) -> Result<Keeper> {
-        let mut desk = self.desk(args)?;
-        let (rules, follows) = match known {
-            Some(known) => known,
-            None => self.take_in_sources(&mut desk)?,
-        };
-        let limits = self.apply_limits(&mut desk)?;
-        if desk.scheduler.state().is_empty() {
-            bail!("cannot run without pages: give a list of addresses, or `everfresh add` some");
-        }
+    fn keeper(&self, args: &RunArgs, known: Option<(AllRules, HashSet<PageId>)>) -> Result<Keeper> {
+        let lists = self.config.sources.iter().filter_map(|source| source.list.as_ref()).filter(|_| known.is_none());
+        lists.into_iter().try_for_each(|list| list::check(&self.base.join(list)))?;
         let sources = self.sources(&args.source)?;
+        let (is_new, is_followed) = (!Durable::exists(&self.data), self.is_configured && known.is_none());
+        let mut desk = self.desk(args)?;
+        let (rules, follows, limits) = match self.fill(&mut desk, known) {
+            Err(error) if is_new && !interrupt::is_wanted() => {
+                // Whoever corrects a list begins with the next try, and may mean another place.
+                drop(desk);
+                Durable::remove(&self.data, &desk::who()).map_err(failure)?;
+                return Err(error);
+            }
+            filled => filled?,
+        };
+        if let (true, Some((config, _))) = (is_followed, self.files.first()) {
+            dropped::remember(&self.data, config)?;
+        }
         let archive = if self.config.copies.unwrap_or(true) {
             let settings = warc::Settings::default();
             let opened = Archive::open(&self.data.join("copies"), settings);
@@ -142,6 +165,23 @@ impl Setup {
             keeper.replan_s = time("replan", replan)?.seconds();
         }
         Ok(keeper)
+    }
+
+    /// Takes in all that is named, with its limits; without pages there is nothing to run.
+    fn fill(&self, desk: &mut Desk, known: Option<(AllRules, HashSet<PageId>)>) -> Result<Filled> {
+        let (rules, follows) = match known {
+            Some(known) => known,
+            None if self.is_configured => {
+                dropped::take_back(self, desk)?;
+                self.take_in_sources(desk)?
+            }
+            None => self.take_in_sources(desk)?,
+        };
+        let limits = self.apply_limits(desk)?;
+        if desk.scheduler.state().is_empty() {
+            bail!("cannot run without pages: give a list of addresses, or `everfresh add` some");
+        }
+        Ok((rules, follows, limits))
     }
 
     fn store(&self) -> StoreArgs {
@@ -170,22 +210,23 @@ impl Setup {
     }
 
     /// Takes pages in; says which have rules of their own, and which are followed.
-    fn take_in_sources(&self, desk: &mut Desk) -> Result<(RulesOf, HashSet<PageId>)> {
-        let (mut rules, mut follows) = (RulesOf::new(), HashSet::new());
+    fn take_in_sources(&self, desk: &mut Desk) -> Result<(AllRules, HashSet<PageId>)> {
+        let (mut rules, mut follows) = (AllRules::default(), HashSet::new());
+        rules.is_configured = self.is_configured;
         for (number, source) in (1..).zip(&self.config.sources) {
             let own = (!source.keep.is_empty() || !source.ignore.is_empty()).then(|| source.rules()).transpose()?;
             let own = own.map(Arc::new);
             for address in self.take_in(desk, source).with_context(|| format!("source {number}"))? {
                 let page = desk.find(&address)?.0;
-                rules.extend(own.as_ref().map(|own| (page, Arc::clone(own))));
+                rules.named.extend(own.as_ref().map(|own| (page, Arc::clone(own))));
                 follows.extend(source.follow.then_some(page));
             }
         }
         Ok((rules, follows))
     }
 
-    /// The rules of pages that have their own.
-    fn rules(&self, desk: &mut Desk) -> Result<RulesOf> {
+    /// Which parts of pages count.
+    fn rules(&self, desk: &mut Desk) -> Result<AllRules> {
         Ok(self.take_in_sources(desk)?.0)
     }
 
@@ -201,13 +242,18 @@ impl Setup {
             }
             adding.take(&Listed { pin: pin.or(listed.pin), ..listed })
         };
-        match (&source.address, &source.list) {
-            (Some(address), _) => take(Listed { address: list::configured(address)?, ..Listed::default() })?,
-            (None, Some(list)) => list::read(&self.base.join(list), &mut take)?,
-            (None, None) => {}
-        }
+        self.each_page(source, &mut take)?;
         adding.finish()?;
         Ok(named)
+    }
+
+    /// Hands over every page of a source.
+    fn each_page(&self, source: &Source, take: &mut dyn FnMut(Listed) -> Result<()>) -> Result<()> {
+        match (&source.address, &source.list) {
+            (Some(address), _) => take(Listed { address: list::configured(address)?, ..Listed::default() }),
+            (None, Some(list)) => list::read(&self.base.join(list), take),
+            (None, None) => Ok(()),
+        }
     }
 
     /// Sets the limits of hosts and groups; says which hosts have theirs by name.
@@ -270,13 +316,11 @@ impl Setup {
         let contact = args.contact.as_ref().or(self.config.contact.as_ref());
         let contact = contact.map_or(NO_CONTACT, String::as_str);
         let mut settings = FetchSettings::new(Agent::new("everfresh", env!("CARGO_PKG_VERSION"), contact)?);
-        let duration = |what: &str, text: &Option<String>, default: Duration| -> Result<Duration> {
-            text.as_deref().map_or(Ok(default), |text| Ok(Duration::from_secs_f64(time(what, text)?.seconds())))
-        };
         let limits = &mut settings.limits;
-        limits.connect = duration("connect", &config.connect, limits.connect)?;
-        limits.first_byte = duration("first_byte", &config.first_byte, limits.first_byte)?;
-        limits.visit = duration("visit", &config.visit, limits.visit)?;
+        let [connect, first_byte, visit] = config.times()?;
+        limits.connect = connect.unwrap_or(limits.connect);
+        limits.first_byte = first_byte.unwrap_or(limits.first_byte);
+        limits.visit = visit.unwrap_or(limits.visit);
         limits.body_bytes = config.body_bytes.unwrap_or(limits.body_bytes);
         limits.redirects = config.redirects.unwrap_or(limits.redirects);
         settings.obey_robots = config.robots.unwrap_or(true);
@@ -292,8 +336,8 @@ impl Setup {
     }
 }
 
-/// Pages of which other parts count than usual.
-type RulesOf = HashMap<PageId, Arc<Rules>>;
+/// Which parts of pages count, which are followed, and which gaps hosts have by name.
+type Filled = (AllRules, HashSet<PageId>, HashMap<HostId, HostLimits>);
 
 /// What hosts read that want to know who visits them, where nobody said so.
 const NO_CONTACT: &str = "no contact was given";

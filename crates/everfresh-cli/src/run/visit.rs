@@ -38,8 +38,10 @@ pub(crate) struct Found {
     pub manners: Vec<Manners>,
     /// The host that it led to at last.
     pub host: String,
-    /// What a feed or a sitemap says of other pages.
-    pub hints: Vec<Hint>,
+    /// Could what came be compared with the copy? Not if that was read by other rules.
+    pub is_compared: bool,
+    /// What a feed or a sitemap says of other pages: of those that it may name, by their addresses seen from there.
+    pub hints: Vec<(Address, Hint)>,
     /// When the source says that it changed last.
     pub last_modified_s: Option<f64>,
     /// How long it says that it stays as it is.
@@ -66,28 +68,14 @@ pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found 
     ask.remembered = task.note.validators.clone().filter(|_| !task.note.was_gone);
     ask.was_gone = task.note.was_gone;
     let came = sources.look(&ask).await;
-    let mut found = Found {
-        lease: task.lease,
-        page: task.page,
-        address: task.address.to_string(),
-        at_s: clock.now_s(),
-        outcome: Outcome::Unchanged,
-        is_not_modified: false,
-        said: came.outcome.to_string(),
-        host: came
-            .redirects
-            .last()
-            .map_or_else(|| task.address.host(), |redirect| Address::Http(redirect.to.clone()).host()),
-        manners: came.manners,
-        hints: Vec::new(),
-        last_modified_s: None,
-        fresh_for_s: None,
-        copy: None,
-        note: None,
-    };
+    let last = came.redirects.last().map(|redirect| Address::Http(redirect.to.clone()).host());
+    let mut found =
+        Found { said: came.outcome.to_string(), manners: came.manners, ..Found::nothing(&task, clock.now_s()) };
+    found.host = last.unwrap_or(found.host);
     match came.outcome {
         Came::Fetched(fetched) => found.read(fetched, &task),
         Came::NotModified(same) => {
+            found.outcome = Outcome::Unchanged;
             found.is_not_modified = true;
             found.take_hints(&same.hints);
             // Of what must not be kept no word is kept either.
@@ -97,7 +85,8 @@ pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found 
         }
         Came::Gone(_) => {
             found.outcome = Outcome::Gone;
-            found.note = Some(Note { was_gone: true, ..task.note });
+            let absent_since = if task.note.was_gone { task.note.absent_since } else { found.second() };
+            found.note = Some(Note { was_gone: true, absent_since, ..task.note });
         }
         Came::Failed(failure) => found.outcome = Outcome::Failed { retryable: failure.reason.retryable() },
     }
@@ -105,6 +94,33 @@ pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found 
 }
 
 impl Found {
+    /// A visit of which nothing is known but that it ended at this time.
+    pub(crate) fn nothing(task: &Task, at_s: f64) -> Found {
+        Found {
+            lease: task.lease,
+            page: task.page,
+            address: task.address.to_string(),
+            at_s,
+            outcome: Outcome::Failed { retryable: true },
+            is_not_modified: false,
+            said: "failed: the visit broke off".to_owned(),
+            host: task.address.host(),
+            manners: Vec::new(),
+            is_compared: true,
+            hints: Vec::new(),
+            last_modified_s: None,
+            fresh_for_s: None,
+            copy: None,
+            note: None,
+        }
+    }
+
+    /// The second in which it came back, as notes have it.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts of floats saturate")]
+    fn second(&self) -> Option<u64> {
+        Some(self.at_s as u64)
+    }
+
     fn take_hints(&mut self, hints: &Hints) {
         self.last_modified_s = hints.last_modified.map(|date| date.as_millisecond() as f64 / 1e3);
         self.fresh_for_s = hints.fresh_for.map(|time| time.as_secs_f64());
@@ -116,13 +132,15 @@ impl Found {
         let (known, forbids_archiving) = self.understand(&fetched, task);
         let compared = task.note.known.as_ref().map(|before| before.compare_known(&known));
         self.outcome = match compared {
-            // By other rules than the copy was read: nothing can be said.
             Some(Compared::Unchanged) if task.note.was_gone => self.changed(0.0),
+            // By other rules than the copy was read: nothing can be said, and what was learnt stays.
             Some(Compared::Unchanged | Compared::OtherReading) => Outcome::Unchanged,
             Some(Compared::Changed { divergence }) => self.changed(divergence),
             None => self.changed(1.0),
         };
+        self.is_compared = compared != Some(Compared::OtherReading);
         self.said = match (compared, self.outcome) {
+            (Some(Compared::OtherReading), _) => "read by other rules than its copy, and not compared".to_owned(),
             (None, _) if forbids_archiving => format!("read {} bytes, not to be kept", fetched.body.len()),
             (None, _) => format!("copied {} bytes", fetched.body.len()),
             (_, Outcome::Changed { divergence, .. }) => format!("changed by {:.0} %", 100.0 * divergence),
@@ -130,8 +148,17 @@ impl Found {
         };
         let is_other = task.note.known.as_ref().is_none_or(|before| before.bytes_digest() != known.bytes_digest());
         let validators = fetched.hints.validators;
-        self.note =
-            Some(Note { validators, known: Some(known), was_gone: false, forbids_archiving: Some(forbids_archiving) });
+        let was_forbidden = task.note.forbids_archiving == Some(true) && !task.note.was_gone;
+        let since = if was_forbidden { task.note.absent_since } else { self.second() };
+        self.note = Some(Note {
+            validators,
+            known: Some(known),
+            was_gone: false,
+            forbids_archiving: Some(forbids_archiving),
+            absent_since: since.filter(|_| forbids_archiving),
+            rules: task.rules.written().clone(),
+            named_by: task.note.named_by,
+        });
         let level = task.level.filter(|_| is_other);
         self.copy = (!forbids_archiving).then(|| {
             let (content_type, bytes) = (fetched.content_type, fetched.body);
@@ -154,7 +181,10 @@ impl Found {
             return (known.clone(), fetched.hints.no_archive);
         }
         let content = Content::read(&fetched.body, fetched.content_type.as_deref(), &task.rules);
-        self.hints = content.hints().to_vec();
+        if let Ok(here) = Address::configured(&fetched.address) {
+            let seen = |hint: &Hint| Some((here.link(&hint.address).ok()?, hint.clone()));
+            self.hints = content.hints().iter().filter_map(seen).collect();
+        }
         (Known::of(&content), fetched.hints.no_archive || content.forbids_archiving())
     }
 
@@ -172,14 +202,14 @@ fn prepared(address: &str, exchange: &Exchange, body: &[u8], level: u32) -> Opti
     Prepared::of(&record(address, exchange, &request, &head, body), level).ok()
 }
 
-/// An exchange as an archive keeps it, under the address that the page has here.
+/// An exchange as an archive keeps it: by the address that answered, to be looked up by the one that the page has here.
 pub(crate) fn record<'a>(
-    target: &'a str,
+    page: &'a str,
     exchange: &'a Exchange,
     request: &'a [u8],
     head: &'a [u8],
     body: &'a [u8],
 ) -> warc::Exchange<'a> {
-    let (date, address) = (exchange.date, exchange.ip);
-    warc::Exchange { target, date, address, request: Some(request), head, body, truncated: None }
+    let (target, page, date, address) = (exchange.url.as_str(), Some(page), exchange.date, exchange.ip);
+    warc::Exchange { target, page, date, address, request: Some(request), head, body, truncated: None }
 }

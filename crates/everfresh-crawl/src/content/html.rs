@@ -6,6 +6,9 @@ use std::borrow::Cow;
 /// The attribute that marks what a rule keeps.
 pub(super) const KEPT: &str = "data-everfresh-kept";
 
+/// Whom a page names that means us.
+const AGENT: &str = "everfresh";
+
 /// How far up an end tag looks for what it closes: a bound, so that time stays linear in deeply nested pages.
 const DEEPEST_CLOSED: usize = 256;
 
@@ -43,20 +46,32 @@ impl<E: Emitter> ForwardingEmitter for Lenient<E> {
     }
 }
 
-/// Does the value of a robots meta element or of an `X-Robots-Tag` header ask that no copy be kept?
+/// Does the value of a robots meta element or of an `X-Robots-Tag` header ask that no copy be kept? What stands behind the name of an
+/// agent is meant for it alone; `agent` is ours.
 ///
 /// ```
 /// use everfresh_crawl::content::forbids_archiving;
-/// assert!(forbids_archiving("noindex, NoArchive"));
-/// assert!(forbids_archiving("everfresh: noarchive"));
-/// assert!(!forbids_archiving("otherbot: noarchive") && !forbids_archiving("noindex"));
+/// let forbids = |robots| forbids_archiving(robots, "everfresh");
+/// assert!(forbids("noindex, NoArchive") && forbids("none"));
+/// assert!(forbids("everfresh: noarchive"));
+/// assert!(!forbids("otherbot: noarchive, none") && !forbids("noindex"));
 /// ```
-pub fn forbids_archiving(robots: &str) -> bool {
+pub fn forbids_archiving(robots: &str, agent: &str) -> bool {
+    let mut for_us = true;
     robots.split(',').any(|directive| {
-        let (agent, directive) = directive.rsplit_once(':').unwrap_or(("", directive));
-        let is_ours = agent.trim().is_empty() || agent.trim().eq_ignore_ascii_case("everfresh");
-        is_ours && directive.trim().eq_ignore_ascii_case("noarchive")
+        let mut directive = directive.trim();
+        if let Some((name, rest)) = directive.split_once(':').filter(|(name, _)| is_agent(name.trim())) {
+            for_us = name.trim().eq_ignore_ascii_case(agent);
+            directive = rest.trim();
+        }
+        for_us && ["noarchive", "none"].iter().any(|word| directive.eq_ignore_ascii_case(word))
     })
+}
+
+/// Directives with a value of their own look like agents.
+fn is_agent(name: &str) -> bool {
+    let valued = ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"];
+    !valued.iter().any(|directive| name.eq_ignore_ascii_case(directive))
 }
 
 /// What an element is to the text around it.
@@ -266,10 +281,16 @@ impl Page {
         if (place ^ before) & KEPT_BY_RULE != 0 {
             self.end_block();
         }
-        // In SVG an element may be closed at once; elsewhere the slash means nothing.
-        if !self_closing || !matches!(tag.role, Role::Inline | Role::Unseen) {
+        if !self_closing || !self.may_close_itself(&tag) {
             self.open.push(Open { name: tag.name, role: tag.role, place });
         }
+    }
+
+    /// In SVG and MathML an element may be closed at once; elsewhere the slash means nothing.
+    fn may_close_itself(&self, tag: &Tag) -> bool {
+        let foreign = [name_code(b"svg"), name_code(b"math")];
+        let mut around = self.open.iter().rev().take(DEEPEST_CLOSED).map(|open| open.name);
+        foreign.contains(&tag.name) || around.any(|name| foreign.contains(&name))
     }
 
     /// What an element adds to the place that it is in.
@@ -326,8 +347,8 @@ impl Page {
 
     fn meta(&mut self, tag: &Tag) {
         let named = |name: &str| tag.meta_name.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
-        if named("robots") || named("everfresh") {
-            self.forbids_archiving |= forbids_archiving(&String::from_utf8_lossy(&tag.meta_content));
+        if named("robots") || named(AGENT) {
+            self.forbids_archiving |= forbids_archiving(&String::from_utf8_lossy(&tag.meta_content), AGENT);
         }
     }
 

@@ -94,7 +94,12 @@ impl Known {
 
     /// Is it what these bytes say by these rules? Then there is nothing to read.
     pub fn is_of(&self, bytes: &[u8], rules: &Rules) -> bool {
-        self.reading == rules.reading() && self.bytes_digest == Digest::of(bytes)
+        self.is_read_by(rules) && self.bytes_digest == Digest::of(bytes)
+    }
+
+    /// Was the copy read by these rules? Only then can its text be compared with what they find.
+    pub fn is_read_by(&self, rules: &Rules) -> bool {
+        self.reading == rules.reading()
     }
 
     /// What the copy is.

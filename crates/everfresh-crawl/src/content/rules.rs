@@ -21,7 +21,7 @@ pub struct Rules {
     keep: Vec<Selector>,
     ignore: Vec<Selector>,
     /// The selectors as written, kept ones first; what tells two sets of rules apart.
-    written: String,
+    written: [Vec<String>; 2],
 }
 
 impl Rules {
@@ -41,13 +41,14 @@ impl Rules {
             let unreadable = |why: String| Error::Unreadable { what: "selector", text: (*selector).to_owned(), why };
             selector.parse::<Selector>().map_err(|error| unreadable(error.to_string()))
         };
-        let written = if keep.is_empty() && ignore.is_empty() {
-            String::new()
-        } else {
-            format!("{}\n\n{}", keep.join("\n"), ignore.join("\n"))
-        };
+        let written = [keep, ignore].map(|selectors| selectors.iter().map(|text| (*text).to_owned()).collect());
         let parse_all = |selectors: &[&str]| selectors.iter().map(parse).collect::<Result<Vec<_>, _>>();
         Ok(Rules { keep: parse_all(keep)?, ignore: parse_all(ignore)?, written })
+    }
+
+    /// The selectors as written: of parts to keep, and of parts to ignore.
+    pub const fn written(&self) -> &[Vec<String>; 2] {
+        &self.written
     }
 
     /// Are there parts to keep?
@@ -58,7 +59,10 @@ impl Rules {
     /// What tells this way to read bytes from all others.
     pub(super) fn reading(&self) -> u64 {
         let mut named = vec![READING];
-        named.extend_from_slice(self.written.as_bytes());
+        let [keep, ignore] = &self.written;
+        if !keep.is_empty() || !ignore.is_empty() {
+            named.extend(format!("{}\n\n{}", keep.join("\n"), ignore.join("\n")).bytes());
+        }
         let [a, b, c, d, e, f, g, h, ..] = *blake3::hash(&named).as_bytes();
         u64::from_le_bytes([a, b, c, d, e, f, g, h])
     }

@@ -61,6 +61,34 @@ impl Address {
         }
     }
 
+    /// An address that a feed or a sitemap found here names, seen from here: whoever writes a page of the web must not be able to
+    /// have files of this machine read. What a command prints may come from anywhere.
+    ///
+    /// ```
+    /// use everfresh_crawl::fetch::Address;
+    ///
+    /// let feed = Address::of_page("https://a.example/blog/feed.xml")?;
+    /// assert_eq!(feed.link("posts/1")?.to_string(), "https://a.example/blog/posts/1");
+    /// assert_eq!(feed.link("//b.example/2")?.to_string(), "https://b.example/2");
+    /// assert!(feed.link("file:///etc/passwd").is_err());
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
+    pub fn link(&self, text: &str) -> Result<Address> {
+        let base = match self {
+            Address::Http(url) => Some(url.clone()),
+            Address::File(path) => Url::from_file_path(path).ok(),
+            Address::Command(_) => None,
+        };
+        let named = match base {
+            Some(base) => Address::of_page(base.join(text.trim()).map_err(|error| unreadable(text, error))?.as_str()),
+            None => Address::of_page(text),
+        };
+        match (self, named?) {
+            (_, named @ Address::Http(_)) | (Address::File(_), named) => Ok(named),
+            _ => Err(unreadable(text, "only files may name files")),
+        }
+    }
+
     /// An address from the operator's own configuration, which may also name commands.
     pub fn configured(text: &str) -> Result<Address> {
         let text = text.trim();
@@ -180,6 +208,29 @@ mod tests {
             ("", "error"),
         ] {
             assert_eq!(kind(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_web_names_pages_of_the_web_only_and_commands_none_of_this_machine() {
+        let link = |from: &str, text: &str| {
+            Address::configured(from).unwrap().link(text).map_or_else(|_| "-".to_owned(), |address| address.to_string())
+        };
+        for (from, text, expected) in [
+            ("http://a/x/feed", " /posts/1 ", "http://a/posts/1"),
+            ("http://a/x/feed", "posts/1#top", "http://a/x/posts/1"),
+            ("https://a/x/feed", "//b/x", "https://b/x"),
+            ("http://a/x/feed", "https://b/", "https://b/"),
+            ("http://a/x/feed", "file:///tmp/secret.txt", "-"),
+            ("http://a/x/feed", "FILE:secret.txt", "-"),
+            ("http://a/x/feed", "exec:id", "-"),
+            ("file:///x/feed.xml", "posts/1", "file:///x/posts/1"),
+            ("file:///x/feed.xml", "http://a/", "http://a/"),
+            ("file:///x/feed.xml", "exec:id", "-"),
+            ("exec:curl http://a/feed", "http://a/1", "http://a/1"),
+            ("exec:curl http://a/feed", "/etc/hosts", "-"),
+        ] {
+            assert_eq!(link(from, text), expected, "{from} {text}");
         }
     }
 

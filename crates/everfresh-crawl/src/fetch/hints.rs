@@ -1,5 +1,6 @@
 use super::manners::http_date;
 use super::visit::{Hints, Validators};
+use crate::content::forbids_archiving;
 use http::{HeaderMap, HeaderName, header};
 use jiff::Timestamp;
 use std::time::Duration;
@@ -57,24 +58,7 @@ fn fresh_for(headers: &HeaderMap, date: Timestamp) -> Option<Duration> {
 /// Does an X-Robots-Tag forbid keeping? A value may begin with the name of the agent that it is meant for.
 fn no_archive(headers: &HeaderMap, agent: &str) -> bool {
     let values = headers.get_all("x-robots-tag").iter().filter_map(|value| value.to_str().ok());
-    values.map(str::to_ascii_lowercase).any(|value| forbids(&value, agent))
-}
-
-fn forbids(value: &str, agent: &str) -> bool {
-    let mut for_us = true;
-    value.split(',').any(|directive| {
-        let mut directive = directive.trim();
-        if let Some((name, rest)) = directive.split_once(':').filter(|(name, _)| is_agent(name)) {
-            for_us = name.trim() == agent;
-            directive = rest.trim();
-        }
-        for_us && matches!(directive, "noarchive" | "none")
-    })
-}
-
-/// Directives with a value of their own look like agents.
-fn is_agent(name: &str) -> bool {
-    !["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"].contains(&name.trim())
+    values.into_iter().any(|value| forbids_archiving(value, agent))
 }
 
 #[cfg(test)]

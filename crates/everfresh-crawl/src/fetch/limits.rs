@@ -1,4 +1,5 @@
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// What one visit may cost at most. A source that wants more fails for this visit; nobody else notices.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +32,16 @@ pub struct Limits {
     pub crawl_delay: Duration,
     /// Entries of a directory. Default 100,000.
     pub entries: usize,
+}
+
+impl Limits {
+    /// A longer time for a connection, a head or a visit is this long: clocks end somewhere.
+    pub const LONGEST: Duration = Duration::from_hours(24);
+}
+
+/// When such a time ends that begins now.
+pub(crate) fn ends(time: Duration) -> Instant {
+    Instant::now() + time.min(Limits::LONGEST)
 }
 
 impl Default for Limits {

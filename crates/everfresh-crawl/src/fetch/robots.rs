@@ -1,4 +1,5 @@
 use super::body::Bound;
+use super::limits::ends;
 use super::manners::Manners;
 use super::transport::{Transport, Wish};
 use super::visit::{Exchange, Failure, Hints, Reason, Validators};
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::time::Instant;
 use url::Url;
 
 /// Bytes of a robots.txt that are read (RFC 9309 section 2.5), and one that tells that there are more.
@@ -353,7 +353,7 @@ async fn ask(
     validators: Option<&Validators>,
     manners: &mut Manners,
 ) -> Found {
-    let deadline = Instant::now() + transport.settings.limits.visit;
+    let deadline = ends(transport.settings.limits.visit);
     let mut url = url.clone();
     url.set_path("/robots.txt");
     url.set_query(None);

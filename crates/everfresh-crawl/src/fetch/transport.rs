@@ -1,5 +1,6 @@
 use super::body::{ACCEPTED, Bound, Decoder};
 use super::fault::{self, NoConnection};
+use super::limits::ends;
 use super::names::{BoxError, Names, OutOfReach};
 use super::settings::Settings;
 use super::visit::{Exchange, Failure, Reason, Validators};
@@ -75,7 +76,7 @@ impl Transport {
         self.check_reach(wish.url)?;
         let (request, mut sent) = self.request(wish)?;
         let first_byte = self.settings.limits.first_byte;
-        let until = wish.deadline.min(Instant::now() + first_byte);
+        let until = wish.deadline.min(ends(first_byte));
         let mut response = timeout_at(until, self.client.request(request)).await;
         if matches!(&response, Ok(Err(error)) if !error.is_connect() && fault::is_hung_up(error)) {
             response = timeout_at(until, self.client.request(self.request(wish)?.0)).await;

@@ -1,5 +1,6 @@
 use super::address::Address;
 use super::body::Bound;
+use super::limits::ends;
 use super::manners::Manners;
 use super::robots::{AllRobots, Robots};
 use super::settings::Settings;
@@ -73,7 +74,7 @@ impl Web {
     /// From redirect to redirect until something is found.
     async fn walk(&self, ask: &Ask, url: &Url, visit: &mut Visit) -> std::result::Result<Outcome, Failure> {
         let limits = &self.inner.transport.settings.limits;
-        let mut deadline = Instant::now() + limits.visit;
+        let mut deadline = ends(limits.visit);
         let mut url = url.clone();
         let mut method = if ask.was_gone { Method::HEAD } else { Method::GET };
         loop {

@@ -92,10 +92,10 @@ impl Archive {
     /// Whether a copy may be kept at all (`noarchive`) is for the caller to ask first.
     pub fn keep(&mut self, exchange: &Exchange<'_>) -> Result<Version> {
         let digest = payload_digest(exchange.body);
-        let original = self.original(exchange.target)?.filter(|original| original.digest == digest);
+        let original = self.same(exchange, &digest)?;
         let writer = writer(&mut self.writer, &self.folder)?;
         let place = match &original {
-            Some(original) => writer.revisit(exchange, &refer(exchange.target, original))?,
+            Some(original) => writer.revisit(exchange, &original.refer())?,
             None => writer.response(exchange)?,
         };
         self.note(exchange, place, digest, original)
@@ -103,10 +103,10 @@ impl Archive {
 
     /// The same for an answer that was made ready before, by whoever fetched it.
     pub fn keep_prepared(&mut self, exchange: &Exchange<'_>, prepared: &Prepared) -> Result<Version> {
-        let original = self.original(exchange.target)?.filter(|original| original.digest == prepared.digest);
+        let original = self.same(exchange, &prepared.digest)?;
         let writer = writer(&mut self.writer, &self.folder)?;
         let place = match &original {
-            Some(original) => writer.revisit(exchange, &refer(exchange.target, original))?,
+            Some(original) => writer.revisit(exchange, &original.refer())?,
             None => writer.prepared(exchange.date, prepared)?,
         };
         self.note(exchange, place, prepared.digest.clone(), original)
@@ -114,9 +114,8 @@ impl Archive {
 
     /// Keeps that the source said that nothing changed (304); without a copy that this could be said of, nothing.
     pub fn keep_unchanged(&mut self, exchange: &Exchange<'_>) -> Result<Option<Version>> {
-        let Some(original) = self.original(exchange.target)? else { return Ok(None) };
-        let place =
-            writer(&mut self.writer, &self.folder)?.not_modified(exchange, &refer(exchange.target, &original))?;
+        let Some(original) = self.original(exchange.page())? else { return Ok(None) };
+        let place = writer(&mut self.writer, &self.folder)?.not_modified(exchange, &original.refer())?;
         self.note(exchange, place, original.digest.clone(), Some(original)).map(Some)
     }
 
@@ -126,10 +125,10 @@ impl Archive {
         let original = self.original(address)?.filter(|original| original.digest == digest);
         let writer = writer(&mut self.writer, &self.folder)?;
         let place = match &original {
-            Some(original) => writer.resource_again(address, at, content_type, &refer(address, original))?,
+            Some(original) => writer.resource_again(address, at, content_type, &original.refer())?,
             None => writer.resource(address, at, content_type, bytes)?,
         };
-        self.put(address, at, None, Some(media_type(content_type)), digest, original, place)
+        self.put((address, None), at, None, Some(media_type(content_type)), digest, original, place)
     }
 
     /// Everything that was kept is on the disk when this returns.
@@ -214,17 +213,34 @@ impl Archive {
         let Some(last) = self.index.last(address)? else { return Ok(None) };
         let date = if last.revisit { last.original } else { Some(last.date) };
         if let Some(date) = date {
-            return Ok(Some(Held { date, digest: last.digest }));
+            return Ok(Some(Held::of(last, date)));
         }
         // What was found again in the records does not say whether that is still there.
         let own = |version: &Version| version.is_content() && !version.revisit;
         let original = self.index.history(address)?.into_iter().rfind(own);
-        Ok(original.map(|version| Held { date: version.date, digest: version.digest }))
+        Ok(original.map(|version| (version.date, version)).map(|(date, version)| Held::of(version, date)))
+    }
+
+    /// The content that the last version has, if this is an answer of the same address with the same: a revisit refers to that.
+    fn same(&self, exchange: &Exchange<'_>, digest: &str) -> Result<Option<Held>> {
+        let held = self.original(exchange.page())?;
+        Ok(held.filter(|held| held.digest == digest && held.target == exchange.target))
     }
 
     /// The version that a revisit refers to.
     fn referred(&self, record: &Record, version: &Version) -> Result<Version> {
-        let address = record.field("WARC-Refers-To-Target-URI").unwrap_or(&version.address);
+        // A page that was redirected is found by its own address; what another tool wrote may refer to any.
+        let named = self.referred_at(&version.address, record)?;
+        let other = record.field("WARC-Refers-To-Target-URI").filter(|other| *other != version.address);
+        match (named, other) {
+            (Some(found), _) => Ok(found),
+            (None, Some(other)) => self.referred_at(other, record)?.ok_or_else(|| lost(other, record)),
+            (None, None) => Err(lost(&version.address, record)),
+        }
+    }
+
+    /// The same among the versions of an address.
+    fn referred_at(&self, address: &str, record: &Record) -> Result<Option<Version>> {
         let named = record.field("WARC-Refers-To-Date").and_then(|date| date.parse::<Timestamp>().ok());
         let digest = record.field("WARC-Payload-Digest");
         let history = self.index.history(address)?;
@@ -232,9 +248,7 @@ impl Archive {
         // By date; without one, as older tools have it, by digest.
         let by_date = own().rfind(|found| named.is_some_and(|date| to_millisecond(date) == found.date));
         let found = by_date.or_else(|| own().rfind(|found| digest == Some(found.digest.as_str())));
-        let lost =
-            || Error::Lost { address: address.to_owned(), date: named.map_or("an unknown day".to_owned(), date) };
-        found.cloned().ok_or_else(lost)
+        Ok(found.cloned())
     }
 
     fn note(
@@ -246,13 +260,14 @@ impl Archive {
     ) -> Result<Version> {
         let http = super::Http::parse(exchange.head);
         let named = http.field("Content-Type").map(media_type);
-        self.put(exchange.target, exchange.date, http.status, named, digest, original, place)
+        let target = (exchange.target != exchange.page()).then_some(exchange.target);
+        self.put((exchange.page(), target), exchange.date, http.status, named, digest, original, place)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of a version")]
     fn put(
         &mut self,
-        address: &str,
+        (address, target): (&str, Option<&str>),
         at: Timestamp,
         status: Option<u16>,
         media_type: Option<String>,
@@ -260,27 +275,41 @@ impl Archive {
         original: Option<Held>,
         place: Place,
     ) -> Result<Version> {
-        let (address, date) = (address.to_owned(), to_millisecond(at));
+        let (address, target, date) = (address.to_owned(), target.map(str::to_owned), to_millisecond(at));
         let Place { file, offset, length } = place;
         let (revisit, original) = (original.is_some(), original.map(|original| original.date));
-        let version = Version { address, date, status, media_type, digest, revisit, original, file, offset, length };
+        let version =
+            Version { address, target, date, status, media_type, digest, revisit, original, file, offset, length };
         self.index.put(&version)?;
         Ok(version)
     }
 }
 
-/// Content that is in the archive: when it came, and its digest.
+/// Content that is in the archive: whence and when it came, and its digest.
 struct Held {
+    target: String,
     date: Timestamp,
     digest: String,
 }
 
-fn writer<'w>(writer: &'w mut Option<Writer>, folder: &Path) -> Result<&'w mut Writer> {
-    writer.as_mut().ok_or_else(|| Error::file("write", folder)(std::io::ErrorKind::ReadOnlyFilesystem.into()))
+impl Held {
+    /// What a version has, or refers to with a date of its own.
+    fn of(version: Version, date: Timestamp) -> Held {
+        Held { target: version.target.unwrap_or(version.address), date, digest: version.digest }
+    }
+
+    fn refer(&self) -> Original<'_> {
+        Original { target: &self.target, date: self.date, payload_digest: &self.digest }
+    }
 }
 
-fn refer<'a>(target: &'a str, original: &'a Held) -> Original<'a> {
-    Original { target, date: original.date, payload_digest: &original.digest }
+fn lost(address: &str, record: &Record) -> Error {
+    let named = record.field("WARC-Refers-To-Date").and_then(|date| date.parse::<Timestamp>().ok());
+    Error::Lost { address: address.to_owned(), date: named.map_or("an unknown day".to_owned(), date) }
+}
+
+fn writer<'w>(writer: &'w mut Option<Writer>, folder: &Path) -> Result<&'w mut Writer> {
+    writer.as_mut().ok_or_else(|| Error::file("write", folder)(std::io::ErrorKind::ReadOnlyFilesystem.into()))
 }
 
 /// A content type without its parameters.

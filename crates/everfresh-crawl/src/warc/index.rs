@@ -2,7 +2,7 @@ use super::error::{Error, Result};
 use super::read::{Located, Reader};
 use super::record::Kind;
 use super::segment::{self, Segment};
-use super::write::{check_address, digits, files, sync_folder, to_millisecond, write_whole};
+use super::write::{PAGE, check_address, digits, files, sync_folder, to_millisecond, write_whole};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +20,12 @@ const PROGRESS: &str = "progress.json";
 /// A version of a page: where its record is, and what it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Version {
-    /// The address.
+    /// The address of the page.
     #[serde(rename = "url")]
     pub address: String,
+    /// The address that gave the content, if that is another: where redirects ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// When it was visited, to the millisecond.
     pub date: Timestamp,
     /// The status of the answer; nothing where there was no HTTP.
@@ -53,7 +56,7 @@ impl PartialEq for Version {
     fn eq(&self, other: &Version) -> bool {
         (self.date, self.status, self.revisit) == (other.date, other.status, other.revisit)
             && (self.offset, self.length) == (other.offset, other.length)
-            && (&self.address, &self.media_type) == (&other.address, &other.media_type)
+            && (&self.address, &self.target, &self.media_type) == (&other.address, &other.target, &other.media_type)
             && (&self.digest, &self.file) == (&other.digest, &other.file)
     }
 }
@@ -69,9 +72,12 @@ impl Version {
         }
         let http = record.http();
         let media_type = http.as_ref().map_or(record.field("Content-Type"), |http| http.field("Content-Type"));
-        let address = record.target().filter(|target| check_address(target).is_ok())?;
+        let good = |address: &&str| check_address(address).is_ok();
+        let target = record.target().filter(good)?;
+        let page = record.field(PAGE).filter(good);
         Some(Version {
-            address: address.to_owned(),
+            address: page.unwrap_or(target).to_owned(),
+            target: page.map(|_| target.to_owned()),
             date: to_millisecond(record.date()?),
             status: http.as_ref().and_then(|http| http.status),
             media_type: media_type.map(|named| named.split(';').next().unwrap_or_default().trim().to_owned()),

@@ -3,7 +3,7 @@
 use super::digest::payload_digest;
 use super::error::{Error, Result};
 use super::record::Kind;
-use super::write::{Exchange, about, id};
+use super::write::{Exchange, PAGE, about, check_address, id};
 use libdeflater::{CompressionLvl, Compressor};
 use std::cell::RefCell;
 use std::io;
@@ -31,8 +31,8 @@ impl Prepared {
     /// use everfresh_crawl::warc::{Archive, Exchange, Prepared, Settings, answer_head};
     /// let head = answer_head("HTTP/1.1", 200, "OK", [("Content-Type", "text/plain")], Some(4));
     /// let date = "2024-05-01T00:00:00Z".parse()?;
-    /// let (target, request, address, truncated) = ("http://a.example/", None, None, None);
-    /// let answer = Exchange { target, date, address, request, head: &head, body: b"soup", truncated };
+    /// let (target, page, request, address, truncated) = ("http://a.example/", None, None, None, None);
+    /// let answer = Exchange { target, page, date, address, request, head: &head, body: b"soup", truncated };
     /// let folder = tempfile::tempdir()?;
     /// let mut archive = Archive::open(folder.path(), Settings::default())?;
     /// let version = archive.keep_prepared(&answer, &Prepared::of(&answer, 2)?)?;
@@ -83,6 +83,10 @@ pub(super) fn records(
     fields.push(("Content-Type", "application/http; msgtype=response".to_owned()));
     fields.extend(exchange.address.map(|address| ("WARC-IP-Address", address.to_string())));
     fields.extend(exchange.truncated.map(|why| ("WARC-Truncated", why.name().to_owned())));
+    if let Some(page) = exchange.page.filter(|page| *page != exchange.target) {
+        check_address(page)?;
+        fields.push((PAGE, page.to_owned()));
+    }
     fields.extend(more);
     bytes.extend_from_slice(&member(&fields, block, level)?);
     Ok(Records { bytes, answer_at })

@@ -53,8 +53,10 @@ impl Default for Settings {
 /// A visit by HTTP, as it is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a> {
-    /// The address, as it was asked for.
+    /// The address that was asked: where redirects ended.
     pub target: &'a str,
+    /// The address under which the copy is looked up, if that is another: where redirects began.
+    pub page: Option<&'a str>,
     /// When.
     pub date: Timestamp,
     /// Who answered.
@@ -68,6 +70,16 @@ pub struct Exchange<'a> {
     /// Why the body is not whole, if it is not.
     pub truncated: Option<Truncated>,
 }
+
+impl<'a> Exchange<'a> {
+    /// The address under which the copy is looked up.
+    pub fn page(&self) -> &'a str {
+        self.page.unwrap_or(self.target)
+    }
+}
+
+/// The field of a record that names [`Exchange::page`] where that is not the target: the index is made anew from it.
+pub(super) const PAGE: &str = "X-Everfresh-Page";
 
 /// Why a body ends before its end (`WARC-Truncated`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -480,9 +480,10 @@ Examples:
   everfresh budget pages.csv --objective age --target-age 2h --json
   everfresh budget pages.csv --cost 0.002 --worth 0.01/day
 
-Tables are those of `everfresh plan`, read once. A gain is what one more visit (or unit of cost)
-per time adds to the mean freshness, or takes from the mean age or penalty. Periods and curves
-count; caps of hosts and floors do not: with those, a plan gives less than is said here.";
+Tables are those of `everfresh plan`, read once, after names are checked as there. A gain is what
+one more visit (or unit of cost) per time adds to the mean freshness, or takes from the mean age or
+penalty. Periods and curves count, of up to 16 million pages; caps of hosts and floors do not: with
+those, a plan gives less than is said here.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BUDGET_EXAMPLES)]

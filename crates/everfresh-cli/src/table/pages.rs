@@ -38,8 +38,11 @@ impl Input {
         let each = |batch: Batch| Ok(hashes(&batch, &state));
         let (mut seen, mut repeated) = (HashSet::with_hasher(foldhash::fast::RandomState::default()), None);
         let read = self.scan_without_hosts(true, each, |some, done| {
+            if done.rows > NAMES_CHECKED {
+                return Err(Enough.into());
+            }
             repeated = some.into_iter().find(|hash| !seen.insert(*hash));
-            if repeated.is_some() || done.rows > NAMES_CHECKED { Err(Enough.into()) } else { Ok(()) }
+            if repeated.is_some() { Err(Enough.into()) } else { Ok(()) }
         });
         match read {
             Err(error) if !error.is::<Enough>() => Err(error),

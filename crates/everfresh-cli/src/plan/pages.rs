@@ -319,7 +319,8 @@ impl Pages for FilePages<'_> {
     /// All pages: what a few row groups tell of hosts is worth little where the pages of a host stand together, and a scan that names no
     /// host is cheaper than one more that gathers.
     fn large_sample(&self, each: &(dyn Fn(Columns<'_>) + Sync)) -> Result<f64> {
-        if self.have_bounds() || self.have_curves() {
+        // Pages with other columns go the longer way, whatever is sampled.
+        if [COST, COUNT, MIN_PERIOD, MAX_PERIOD, CURVE].into_iter().any(|column| self.input.has(column)) {
             return self.sample(&mut |chunk| each(chunk));
         }
         let of_chunk = |chunk: Columns<'_>| {

@@ -338,9 +338,9 @@ mod tests {
     /// A full host is planned as if its cap were a budget of its own, also where its pages do not fit into memory.
     #[test]
     fn a_giant_host_spends_its_cap_as_a_plan_of_its_own() {
-        let n = 400;
+        let n = 400_u32;
         let rates: Vec<f64> = (1..=n).map(|i| f64::from(i * 7919 % 1000 + 1) / 100.0).collect();
-        let hosts: Vec<u32> = (0..n as u32).map(|i| i % 2).collect();
+        let hosts: Vec<u32> = (0..n).map(|i| i % 2).collect();
         let promises: Vec<f64> = (0..n).map(|i| if i % 10 == 0 { 20.0 } else { f64::INFINITY }).collect();
         let even = |column: &[f64]| column.iter().step_by(2).copied().collect::<Vec<f64>>();
         let (own_rates, own_promises) = (even(&rates), even(&promises));

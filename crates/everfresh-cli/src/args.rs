@@ -131,9 +131,14 @@ Examples:
   zcat pages.csv.gz | everfresh plan - --budget 1/min --rate-column changes --unit week
 
 Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files, of any size: they are read twice
-and never held. Columns: page,rate[,weight][,cost][,count][,min_period][,max_period][,host]
-[,curve,shape]. A rate without a unit is per --unit, a period without one in it. A row with a count
-stands for so many pages. Names are checked for repetition in tables up to 64 MB.
+and not held. With caps of hosts they are read some times more, and the names of hosts, four bytes a
+page and up to half a gigabyte of pages on full hosts are kept. Names of pages are checked for
+repetition, in one reading more, where there are at most four million rows.
+
+Columns: page,rate[,weight][,cost][,count][,min_period][,max_period][,host][,curve,shape]. A rate
+without a unit is per --unit, a period without one in it. A row with a count stands for so many
+pages. A page whose rate is empty is visited only as its max_period promises: no share of --floor
+goes to it.
 
 A curve is the chance that a page has changed, t after a visit:
   exponential (or empty)  1 - e^(-rate t)
@@ -258,7 +263,7 @@ pub(crate) struct EstimateArgs {
     #[arg(long)]
     pub hours: bool,
     /// Write the table to a file in the format of its ending: .csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet,
-    /// .arrow or .arrows; `-` is CSV to stdout
+    /// .arrow, .ipc, .feather or .arrows; `-` is CSV to stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub out: PathBuf,
     /// Also write the columns `curve` and `shape`, which `everfresh plan` reads: how copies diverge where the rate is not known
@@ -475,9 +480,10 @@ Examples:
   everfresh budget pages.csv --objective age --target-age 2h --json
   everfresh budget pages.csv --cost 0.002 --worth 0.01/day
 
-Tables are those of `everfresh plan`, read once. A gain is what one more visit (or unit of cost)
-per time adds to the mean freshness, or takes from the mean age or penalty. Periods and curves
-count; caps of hosts and floors do not: with those, a plan gives less than is said here.";
+Tables are those of `everfresh plan`, read once, after names are checked as there. A gain is what
+one more visit (or unit of cost) per time adds to the mean freshness, or takes from the mean age or
+penalty. Periods and curves count, of up to 16 million pages; caps of hosts and floors do not: with
+those, a plan gives less than is said here.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BUDGET_EXAMPLES)]
@@ -578,7 +584,7 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub json: bool,
     /// Write the table to a file in the format of its ending: .csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet,
-    /// .arrow or .arrows; `-` is CSV to stdout
+    /// .arrow, .ipc, .feather or .arrows; `-` is CSV to stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Rows of the table to print; --json and --out always have all

@@ -11,6 +11,7 @@ use crate::interrupt;
 use crate::output::{self, Grid, finite, number};
 use crate::plan::{Asked, FilePages, unit, wanted};
 use crate::table::Input;
+use crate::whole;
 
 /// A point of the curve, for machines.
 #[derive(Serialize)]
@@ -49,8 +50,9 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     let objective: Objective = args.objective.into();
     let order: Order = args.order.into();
     args.plot.as_deref().map(chart::check_ending).transpose()?;
+    args.plot.as_deref().map(|path| whole::check_not_read(path, &args.pages)).transpose()?;
     let input = open(args)?;
-    let pages = FilePages::new(&input, false)?;
+    let pages = FilePages::new(&input)?;
     pages.call_pass("reading");
     let outlook = Outlook::of(&pages, order, objective).map_err(|error| named(error, &input))?;
     let answers = answers(args, &outlook).map_err(|error| named(error, &input))?;
@@ -103,11 +105,11 @@ fn answers(args: &BudgetArgs, outlook: &Outlook) -> Result<Vec<(String, Point)>>
         Ok(())
     };
     if let Some(freshness) = args.target {
-        expect(outlook, Objective::Freshness, "--target")?;
+        expect(outlook, Objective::Freshness, "--target needs")?;
         say(format!("for freshness {freshness}"), outlook.for_value(freshness))?;
     }
     if let Some(age) = args.target_age {
-        expect(outlook, Objective::Age, "--target-age")?;
+        expect(outlook, Objective::Age, "--target-age needs")?;
         say(format!("for a mean age of {age}"), outlook.for_value(age.seconds()))?;
     }
     if let Some(budget) = args.budget {
@@ -115,7 +117,7 @@ fn answers(args: &BudgetArgs, outlook: &Outlook) -> Result<Vec<(String, Point)>>
         say(format!("with twice that, {}/{unit}", output::per(2.0 * budget, unit)), outlook.at_budget(2.0 * budget))?;
     }
     if let (Some(cost), Some(worth)) = (args.cost, args.worth) {
-        expect(outlook, Objective::Freshness, "--cost and --worth")?;
+        expect(outlook, Objective::Freshness, "--cost and --worth need")?;
         let price = cost / worth.per_second;
         let question = format!(
             "if a visit costs {} and a fresh copy of weight 1 earns {}/{}",
@@ -128,11 +130,11 @@ fn answers(args: &BudgetArgs, outlook: &Outlook) -> Result<Vec<(String, Point)>>
     Ok(answers)
 }
 
-fn expect(outlook: &Outlook, objective: Objective, flag: &str) -> Result<()> {
+fn expect(outlook: &Outlook, objective: Objective, who_needs: &str) -> Result<()> {
     if outlook.objective() == objective {
         return Ok(());
     }
-    bail!("{flag} needs --objective {}, got {}", objective.word(), outlook.objective().word())
+    bail!("{who_needs} --objective {}, got {}", objective.word(), outlook.objective().word())
 }
 
 /// What is known, and how to say it.

@@ -1,9 +1,11 @@
 //! A line on stderr that says how far a pass over a table is: for people, so only on a terminal.
 
+use std::fmt;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::style::TemplateError;
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::table::{Done, Input};
 
@@ -39,6 +41,22 @@ impl Drop for ShareLine {
     }
 }
 
+/// Things per second in whole ones: more digits would only flicker.
+fn per_second(rate: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and rounded")]
+    let whole = rate.round() as u64;
+    format!("{}/s", HumanCount(whole))
+}
+
+/// A style whose `rate` is rounded.
+fn style(template: &str) -> Result<ProgressStyle, TemplateError> {
+    let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
+        // A line that cannot be drawn is not worth a word.
+        let _ = text.write_str(&per_second(state.per_sec()));
+    };
+    Ok(ProgressStyle::with_template(template)?.with_key("rate", rate))
+}
+
 /// A line that counts, for work of which nobody knows how much there is; it goes away when it is dropped.
 pub(crate) struct CountLine(ProgressBar);
 
@@ -49,7 +67,7 @@ impl CountLine {
             return CountLine(ProgressBar::hidden());
         }
         let bar = ProgressBar::no_length();
-        if let Ok(style) = ProgressStyle::with_template(&format!("{{human_pos}} {things}, {{per_sec}}")) {
+        if let Ok(style) = style(&format!("{{human_pos}} {things}, {{rate}}")) {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(250));
@@ -72,6 +90,7 @@ impl Drop for CountLine {
 pub(crate) struct ProgressLine {
     bar: ProgressBar,
     by_rows: bool,
+    rows_are: String,
 }
 
 impl ProgressLine {
@@ -84,21 +103,21 @@ impl ProgressLine {
     pub(crate) fn of(pass: &str, rows: Option<u64>, bytes: u64, rows_are: &str) -> ProgressLine {
         let by_rows = rows.is_some();
         if !io::stderr().is_terminal() {
-            return ProgressLine { bar: ProgressBar::hidden(), by_rows };
+            return ProgressLine { bar: ProgressBar::hidden(), by_rows, rows_are: String::new() };
         }
         let bar = ProgressBar::new(rows.unwrap_or(bytes));
         let text = if by_rows {
-            format!("{{prefix}}: {{human_pos}} of {{human_len}} {rows_are}, {{per_sec}}, {{eta}} left")
+            format!("{{prefix}}: {{human_pos}} of {{human_len}} {rows_are}, {{rate}}, {{eta}} left")
         } else {
-            format!("{{prefix}}: {{msg}} {rows_are}, {{bytes}} of {{total_bytes}}, {{eta}} left")
+            format!("{{prefix}}: {{msg}}, {{bytes}} of {{total_bytes}}, {{eta}} left")
         };
         // A line that cannot be drawn as wished is drawn plainly.
-        if let Ok(style) = ProgressStyle::with_template(&text) {
+        if let Ok(style) = style(&text) {
             bar.set_style(style);
         }
         bar.set_prefix(pass.to_owned());
         bar.enable_steady_tick(Duration::from_millis(250));
-        ProgressLine { bar, by_rows }
+        ProgressLine { bar, by_rows, rows_are: rows_are.to_owned() }
     }
 
     /// So much is done.
@@ -106,7 +125,8 @@ impl ProgressLine {
         if self.by_rows {
             self.bar.set_position(done.rows);
         } else if !self.bar.is_hidden() {
-            self.bar.set_message(done.rows.to_string());
+            let rate = per_second(done.rows as f64 / self.bar.elapsed().as_secs_f64().max(1e-3));
+            self.bar.set_message(format!("{} {}, {rate}", HumanCount(done.rows), self.rows_are));
             self.bar.set_position(done.bytes);
         }
     }
@@ -115,5 +135,15 @@ impl ProgressLine {
 impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::per_second;
+
+    #[test]
+    fn rates_are_whole() {
+        assert_eq!(per_second(5_598_196.890_4), "5,598,197/s");
     }
 }

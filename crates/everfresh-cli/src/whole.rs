@@ -10,11 +10,13 @@ use anyhow::{Result, bail};
 use tempfile::NamedTempFile;
 
 use crate::interrupt::Unfinished;
+use crate::table;
 
 /// A file being written beside its place, hidden, and moved there when it is whole. Dropped before, nothing of it stays.
 pub(crate) struct WholeFile {
     path: PathBuf,
     sink: Sink,
+    room: Room,
     ahead: Option<Ahead>,
     /// Bytes since the disk was last asked to begin.
     unasked: usize,
@@ -64,7 +66,7 @@ impl WholeFile {
         let existing = path.metadata().ok();
         if existing.as_ref().is_some_and(|existing| !existing.is_file() && !existing.is_dir()) {
             let sink = Sink::Direct(File::options().write(true).open(&path)?);
-            return Ok(WholeFile { path, sink, ahead: None, unasked: 0 });
+            return Ok(WholeFile { path, sink, room: Room::endless(), ahead: None, unasked: 0 });
         }
         if existing.as_ref().is_some_and(std::fs::Metadata::is_dir) {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
@@ -81,12 +83,13 @@ impl WholeFile {
         let unfinished = Unfinished::begin();
         let file = temporary.tempfile_in(directory).map_err(without_path)?;
         let sink = Sink::Beside(file, existing.map(|existing| existing.permissions()), unfinished);
-        Ok(WholeFile { path, sink, ahead: None, unasked: 0 })
+        Ok(WholeFile { path, sink, room: Room::of_a_file(), ahead: None, unasked: 0 })
     }
 
     /// Stdout, which has no place to be moved to.
     pub(crate) fn stdout() -> WholeFile {
-        WholeFile { path: PathBuf::from("-"), sink: Sink::Stdout(io::stdout()), ahead: None, unasked: 0 }
+        let sink = Sink::Stdout(io::stdout());
+        WholeFile { path: PathBuf::from("-"), sink, room: Room::endless(), ahead: None, unasked: 0 }
     }
 
     /// Makes the file appear.
@@ -128,7 +131,9 @@ impl WholeFile {
 
 impl Write for WholeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.room.take(bytes.len())?;
         let written = self.sink().write(bytes)?;
+        self.room.give_back(bytes.len() - written);
         self.unasked += written;
         if self.unasked >= ASK_AFTER {
             self.unasked = 0;
@@ -139,6 +144,39 @@ impl Write for WholeFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.sink().flush()
+    }
+}
+
+/// How much a new file may still grow where the system sets a bound (`ulimit -f`). To write beyond it is answered by a signal that ends
+/// the program without a word and leaves a temporary file behind, so it is not tried.
+pub(crate) struct Room(u64);
+
+impl Room {
+    /// No bound.
+    pub(crate) const fn endless() -> Room {
+        Room(u64::MAX)
+    }
+
+    /// That of a file that is empty.
+    #[cfg(unix)]
+    pub(crate) fn of_a_file() -> Room {
+        Room(rustix::process::getrlimit(rustix::process::Resource::Fsize).current.unwrap_or(u64::MAX))
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) const fn of_a_file() -> Room {
+        Room::endless()
+    }
+
+    /// Takes room for so many bytes, or fails as the system would.
+    pub(crate) fn take(&mut self, bytes: usize) -> io::Result<()> {
+        let too_large = || io::Error::new(io::ErrorKind::FileTooLarge, "File too large: see `ulimit -f`");
+        self.0 = self.0.checked_sub(bytes as u64).ok_or_else(too_large)?;
+        Ok(())
+    }
+
+    fn give_back(&mut self, bytes: usize) {
+        self.0 = self.0.saturating_add(bytes as u64);
     }
 }
 
@@ -155,7 +193,7 @@ pub(crate) fn check_place(path: &Path) -> Result<()> {
 
 /// Is none of the inputs, or of the files in them, what is to be written?
 pub(crate) fn check_not_read(path: &Path, inputs: &[PathBuf]) -> Result<()> {
-    let Ok(place) = path.canonicalize() else { return Ok(()) };
+    let Ok(place) = path.canonicalize() else { return check_not_beside(path, inputs) };
     let is_read = |input: &PathBuf| {
         input.canonicalize().is_ok_and(|input| place == input || (input.is_dir() && place.starts_with(input)))
     };
@@ -164,6 +202,23 @@ pub(crate) fn check_not_read(path: &Path, inputs: &[PathBuf]) -> Result<()> {
         bail!("cannot write `{}`: it is what is read, and would be replaced", path.display());
     }
     Ok(())
+}
+
+/// Is a new file none that would be read with the others of an input's directory the next time?
+fn check_not_beside(path: &Path, inputs: &[PathBuf]) -> Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let Ok(folder) = folder.canonicalize() else { return Ok(()) };
+    let is_within =
+        |input: &&PathBuf| input.is_dir() && input.canonicalize().is_ok_and(|input| folder.starts_with(input));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match inputs.iter().find(is_within).filter(|_| table::is_table(&name)) {
+        Some(input) => bail!(
+            "cannot write `{}`: it would be one of the tables in `{}`, all of which are read",
+            path.display(),
+            input.display()
+        ),
+        None => Ok(()),
+    }
 }
 
 /// The error without the path of the temporary file, which says nothing to people.

@@ -264,6 +264,66 @@ fn a_full_disk_is_a_failure_and_a_closed_pipe_is_not() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
 
+/// A file that may not grow is a failure like a full disk: it is said, and nothing half-written stays.
+#[test]
+fn a_bound_on_the_size_of_files_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let rows: String = (0..20_000).map(|row| format!("page-{row},{}\n", 1 + row % 9)).collect();
+    std::fs::write(path("pages.csv"), format!("page,rate\n{rows}")).unwrap();
+    for out in ["plan.csv", "plan.parquet", "plan.arrow", "plan.csv.gz"] {
+        let program = env!("CARGO_BIN_EXE_everfresh");
+        let script =
+            format!("ulimit -f 64; exec {program} plan {} --budget 1/day --out {}", path("pages.csv"), path(out));
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            output.status.code() == Some(1) && said.contains("File too large"),
+            "{out}: {:?} {said}",
+            output.status
+        );
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "{out}");
+    }
+}
+
+/// Hosts have names, which no thread may number: plans are the same byte for byte, whoever meets which host first.
+#[test]
+fn plans_with_caps_do_not_depend_on_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir(path("pages")).unwrap();
+    let mut seed = 7;
+    for file in 0..40 {
+        let row = |row: usize| {
+            let host = (noise(&mut seed).powi(3) * 2000.0).floor();
+            format!(
+                "{file}/{row},{},{},host-{host}.example\n",
+                10_f64.powf(4.0 * noise(&mut seed) - 2.0),
+                noise(&mut seed)
+            )
+        };
+        let rows: String = (0..2000).map(row).collect();
+        std::fs::write(path(&format!("pages/{file:02}.csv")), format!("page,rate,weight,host\n{rows}")).unwrap();
+    }
+    let plan = |threads: usize, allocation: &str| {
+        let arguments =
+            ["plan", &path("pages"), "--budget", "20000/day", "--host-cap", "30/day", "--allocation", allocation];
+        let output = everfresh().args(arguments).arg("--json").env("RAYON_NUM_THREADS", threads.to_string()).output();
+        output.unwrap().stdout
+    };
+    for allocation in ["optimal", "uniform"] {
+        let one = plan(1, allocation);
+        let report: Value = serde_json::from_slice(&one).unwrap();
+        for totals in report["allocations"].as_array().unwrap() {
+            near(&totals["spending_per_day"], 20_000.0);
+        }
+        assert!(report["hosts_at_cap"].as_f64().unwrap() > 10.0, "{}", report["hosts_at_cap"]);
+        for _ in 0..4 {
+            assert!(plan(4, allocation) == one, "{allocation}");
+        }
+    }
+}
+
 #[test]
 fn colours_are_for_terminals() {
     assert!(!stdout(&["plan", "--example"]).contains('\u{1b}'));
@@ -287,7 +347,6 @@ fn man_pages_and_completions_know_every_command() {
     assert!(page.contains("budget") && page.contains("Examples"), "{page}");
 }
 
-/// CGM03 Table VII, overall column, from five rows that stand for a million pages and from a million rows: the same digits.
 /// Pages that are alike for sixty days and then change 25 times as often: what all of them were like must not hold each of them back.
 #[test]
 fn habits_that_all_pages_break_are_followed() {
@@ -312,6 +371,7 @@ fn habits_that_all_pages_break_are_followed() {
     assert!(rates.len() == 60 && (0.28..0.42).contains(&mean), "{mean}");
 }
 
+/// CGM03 Table VII, overall column, from five rows that stand for a million pages and from a million rows: the same digits.
 #[test]
 fn table_vii_comes_out_of_counts_and_of_a_million_rows() {
     let directory = tempfile::tempdir().unwrap();
@@ -347,6 +407,7 @@ fn table_vii_comes_out_of_counts_and_of_a_million_rows() {
                 "{objective} {index}: {value} {expected}"
             );
         };
+        assert_eq!(report["pages"][0]["count"].as_i64(), Some(230_000), "whole counts are integers");
         digits(&totals["freshness"], freshness);
         digits(&totals["age_days"], age);
         if index < 2 {
@@ -826,6 +887,9 @@ fn pages_without_a_rate_are_left_alone() {
     let with: Value = serde_json::from_slice(&with.stdout).unwrap();
     assert_eq!(with["pages"][1]["reason"], "rate unknown");
     assert!(with["pages"][1]["freshness"].is_null() && with["pages"][1]["frequency_per_day"] == 0.0, "{with}");
+    let promised = piped(&["plan", "-", "--budget", "1/day"], b"page,rate,max_period\na,1,\nb,,10days\n");
+    let said = String::from_utf8(promised.stderr).unwrap();
+    assert!(said.contains("these pages are visited only as max_period promises"), "{said}");
     let rows: Vec<&str> = table.lines().filter(|line| !line.starts_with("once")).collect();
     let without = piped(&["plan", "-", "--budget", "1/day", "--json"], rows.join("\n").as_bytes());
     let without: Value = serde_json::from_slice(&without.stdout).unwrap();
@@ -854,6 +918,19 @@ fn outputs_are_checked_first() {
     refused(&["estimate", folder, "--out", &visits], "it is what is read");
     refused(&["plan", &visits, "--budget", "1/day", "--out", &visits], "it is what is read");
     refused(&["longevity", &visits, "--out", &link], "it is what is read");
+    // So are caps and pictures, and a new table among those that are read would be one of them the next time.
+    std::fs::write(path("pages.csv"), "page,rate,host\na,1,x\n").unwrap();
+    std::fs::write(path("caps.csv"), "host,cap\nx,1\n").unwrap();
+    let (pages, caps) = (path("pages.csv"), path("caps.csv"));
+    let plan = ["plan", &pages, "--budget", "1/day", "--host-caps", &caps];
+    refused(&[&plan[..], &["--out", &caps]].concat(), "it is what is read, and would be replaced");
+    std::fs::write(path("pages.svg"), "page,rate\na,1\n").unwrap();
+    refused(&["budget", &path("pages.svg"), "--plot", &path("pages.svg")], "it is what is read");
+    refused(&["plan", folder, "--budget", "1/day", "--out", &path("new.csv")], "it would be one of the tables in");
+    assert_eq!(std::fs::read_to_string(path("caps.csv")).unwrap(), "host,cap\nx,1\n");
+    std::fs::write(path("named.csv"), "freshness,rate\na,1\n").unwrap();
+    let twice = ["plan", &path("named.csv"), "--budget", "1/day", "--page-column", "freshness", "--json"];
+    refused(&twice, "the result would have two columns `freshness`");
     // The report is looked at before the table, which is not there either.
     let absent = path("absent/report.html");
     refused(&["estimate", "nowhere.csv", "--out", "-", "--report", &absent], "there is no such directory");

@@ -1,6 +1,6 @@
 //! `everfresh plan`: from a table of pages of any size and a budget to how often each is visited.
 //!
-//! The table is scanned to find the price and once more to apply it; it is never held.
+//! The table is scanned to find the price, under caps of hosts a few times, and once more to apply it; it is not held.
 
 mod pages;
 mod rows;
@@ -48,13 +48,17 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     }
     args.output.out.as_deref().map(table::check_ending).transpose()?;
     args.plot.as_deref().map(chart::check_ending).transpose()?;
+    let inputs: Vec<PathBuf> = args.pages.iter().chain(&args.host_caps).cloned().collect();
     for path in [&args.output.out, &args.plot].into_iter().flatten() {
-        whole::check_not_read(path, &args.pages)?;
+        whole::check_not_read(path, &inputs)?;
     }
     let price = price(args)?;
     let input = open(args)?;
+    if args.output.json || args.output.out.is_some() {
+        table::check_columns(&rows::schema(&input, false, args))?;
+    }
     let with_hosts = args.host_cap.is_some() || args.host_caps.is_some();
-    let pages = FilePages::new(&input, with_hosts)?;
+    let pages = if with_hosts { FilePages::with_hosts(&input)? } else { FilePages::new(&input)? };
     let limits = limits(args, &pages)?;
     let terms =
         Terms { objective: args.objective.into(), order: args.order.into(), allocation: args.allocation.into(), price };
@@ -115,16 +119,14 @@ fn open(args: &PlanArgs) -> Result<Input> {
     Input::open(&args.pages, columns)
 }
 
-/// The floor and the caps of hosts, whose names take a scan.
+/// The floor and the caps of hosts.
 fn limits(args: &PlanArgs, pages: &FilePages<'_>) -> Result<Limits> {
     let floor = args.floor.unwrap_or(0.0);
     if args.host_cap.is_none() && args.host_caps.is_none() {
         return Ok(Limits { floor, caps: Vec::new() });
     }
     let own = args.host_caps.as_ref().map(|path| host_caps(path, args)).transpose()?.unwrap_or_default();
-    pages.call_pass("reading hosts");
-    pages.census()?;
-    Ok(Limits { floor, caps: caps(&pages.host_names(), &own, args.host_cap) })
+    Ok(Limits { floor, caps: caps(pages.host_names(), &own, args.host_cap) })
 }
 
 /// A table of hosts and caps.
@@ -218,8 +220,7 @@ fn in_context(error: anyhow::Error, input: &Input, pages: &FilePages<'_>) -> any
     };
     let mut said = known.to_string();
     if let everfresh::Error::HostInfeasible { host, .. } = known {
-        let names = pages.host_names();
-        let name = names.get(*host as usize).map_or("?", String::as_str);
+        let name = pages.host_names().get(*host as usize).map_or("?", String::as_str);
         said = said.replacen(&format!("on host {host} "), &format!("on host `{name}` "), 1);
     }
     anyhow::anyhow!("{}: {said}", input.name())

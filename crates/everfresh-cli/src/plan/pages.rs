@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 
 use anyhow::{Result, anyhow};
 use everfresh::Error;
@@ -12,7 +11,7 @@ use everfresh::plan::stream::{BadPage, Columns, Pages, Spread};
 use crate::args::ColumnArgs;
 use crate::output;
 use crate::progress::ProgressLine;
-use crate::table::{self, Batch, Input, Quantity, Wanted};
+use crate::table::{self, Batch, HostCount, HostNumbers, Input, Quantity, SomeHosts, Wanted};
 
 /// The numbers of the wanted columns.
 const RATE: usize = 0;
@@ -57,50 +56,108 @@ pub(crate) fn wanted(columns: &ColumnArgs, asked: Asked<'_>) -> table::Columns {
     }
 }
 
-/// Tables up to this size are checked for pages that are named twice: to know all names takes memory.
-const NAMES_CHECKED: u64 = 1 << 26;
-
 /// A table that the solver can scan.
 pub(crate) struct FilePages<'a> {
     pub input: &'a Input,
-    hosts: Option<HostIds>,
+    /// If they count.
+    hosts: Option<HostNumbers>,
     census: RefCell<Option<Census>>,
     /// What the next scans are for, as the progress line says it.
     pass: Cell<&'static str>,
 }
 
+/// Is there a column of counts?
+pub(crate) fn have_counts(input: &Input) -> bool {
+    input.has(COUNT)
+}
+
 /// What the first scan sees of all pages.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Census {
     pub spread: Spread,
     /// Is there a weight, or a cost, other than 1?
     pub weights: bool,
     pub costs: bool,
+    /// Are all counts whole numbers?
+    pub whole_counts: bool,
 }
+
+impl Default for Census {
+    fn default() -> Self {
+        Census { spread: Spread::default(), weights: false, costs: false, whole_counts: true }
+    }
+}
+
+/// Up to here every whole number is one of floating point.
+const LARGEST_WHOLE: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
 
 impl Census {
     fn of(columns: Columns<'_>) -> Census {
         let differs = |column: Option<&[f64]>| column.is_some_and(|column| column.iter().any(|value| *value != 1.0));
         let mut spread = Spread::default();
         spread.add(columns);
-        Census { spread, weights: differs(columns.weight), costs: differs(columns.cost) }
+        let is_whole = |count: &f64| count.fract() == 0.0 && *count <= LARGEST_WHOLE;
+        let whole_counts = columns.count.is_none_or(|column| column.iter().all(is_whole));
+        Census { spread, weights: differs(columns.weight), costs: differs(columns.cost), whole_counts }
     }
 
     fn merge(&mut self, other: &Census) {
         self.spread.merge(&other.spread);
         self.weights |= other.weights;
         self.costs |= other.costs;
+        self.whole_counts &= other.whole_counts;
+    }
+}
+
+/// What the first scan sees, and how many rates are not known.
+#[derive(Default)]
+struct FirstScan {
+    census: Census,
+    unknown: usize,
+}
+
+impl FirstScan {
+    fn of(batch: &Batch) -> Result<FirstScan> {
+        Ok(FirstScan { census: with_columns(None, batch, Census::of)?, unknown: unknown(batch).len() })
+    }
+
+    fn merge(&mut self, other: &FirstScan) {
+        self.census.merge(&other.census);
+        self.unknown += other.unknown;
+    }
+
+    fn say(&self, with_promises: bool) {
+        if self.unknown > 0 {
+            let rows = output::count(self.unknown as f64, "row");
+            let visited = if with_promises { "visited only as max_period promises" } else { "not visited" };
+            output::say(&format!("{rows} without a rate: these pages are {visited} and count for nothing"));
+        }
     }
 }
 
 impl<'a> FilePages<'a> {
     /// The pages of an input; names are checked where that is cheap.
-    pub(crate) fn new(input: &'a Input, with_hosts: bool) -> Result<Self> {
-        if input.size() <= NAMES_CHECKED {
-            input.pages(|_, _| Ok(()))?;
-        }
-        let hosts = with_hosts.then(HostIds::default);
-        Ok(FilePages { input, hosts, census: RefCell::new(None), pass: Cell::new("reading") })
+    pub(crate) fn new(input: &'a Input) -> Result<Self> {
+        input.check_names()?;
+        Ok(FilePages { input, hosts: None, census: RefCell::new(None), pass: Cell::new("reading") })
+    }
+
+    /// The same with hosts, whose names are read in a scan.
+    pub(crate) fn with_hosts(input: &'a Input) -> Result<Self> {
+        let mut pages = FilePages::new(input)?;
+        let (mut first, mut hosts) = (FirstScan::default(), HostCount::new());
+        let line = ProgressLine::new("reading hosts", input, "pages");
+        let of_batch = |batch: Batch| Ok((FirstScan::of(&batch)?, SomeHosts::of(&batch)));
+        input.scan(false, of_batch, |(part, some), done| {
+            line.at(done);
+            first.merge(&part);
+            hosts.add(&some)
+        })?;
+        drop(line);
+        first.say(input.has(MAX_PERIOD));
+        pages.hosts = Some(hosts.finish()?);
+        pages.census = RefCell::new(Some(first.census));
+        Ok(pages)
     }
 
     pub(crate) fn call_pass(&self, name: &'static str) {
@@ -117,10 +174,6 @@ impl<'a> FilePages<'a> {
         self.input.has(CURVE)
     }
 
-    pub(crate) fn have_counts(&self) -> bool {
-        self.input.has(COUNT)
-    }
-
     /// What the first scan saw: scans if there was none yet.
     pub(crate) fn census(&self) -> Result<Ref<'_, Census>> {
         if self.census.borrow().is_none() {
@@ -129,25 +182,25 @@ impl<'a> FilePages<'a> {
         Ref::filter_map(self.census.borrow(), Option::as_ref).map_err(|_| anyhow!("the table was not scanned"))
     }
 
-    /// The names of all hosts, by number; known after a scan.
-    pub(crate) fn host_names(&self) -> Vec<String> {
-        self.hosts.as_ref().map(HostIds::names).unwrap_or_default()
+    /// The names of all hosts, by number.
+    pub(crate) fn host_names(&self) -> &[String] {
+        self.hosts.as_ref().map_or(&[], HostNumbers::names)
     }
 
     /// The numbers of hosts, where they count.
-    pub(crate) fn host_ids(&self) -> Option<&HostIds> {
+    pub(crate) const fn hosts(&self) -> Option<&HostNumbers> {
         self.hosts.as_ref()
     }
 }
 
 /// The columns of a batch, handed to `with`.
 pub(crate) fn with_columns<T>(
-    hosts: Option<&HostIds>,
+    hosts: Option<&HostNumbers>,
     batch: &Batch,
     with: impl FnOnce(Columns<'_>) -> T,
 ) -> Result<T> {
     let shapes = shapes(batch)?;
-    let ids = hosts.map(|hosts| hosts.of(batch));
+    let hosts = hosts.map(|hosts| hosts.of(batch)).transpose()?;
     let number = |wanted: usize| batch.numbers[wanted].as_deref();
     let known = known(batch);
     let (rate, weight) =
@@ -159,7 +212,7 @@ pub(crate) fn with_columns<T>(
         count: number(COUNT),
         min_period: number(MIN_PERIOD),
         max_period: number(MAX_PERIOD),
-        host: ids.as_deref(),
+        host: hosts.as_deref(),
         shape: shapes.as_deref(),
     }))
 }
@@ -225,33 +278,28 @@ impl Pages for FilePages<'_> {
     ) -> Result<()> {
         let line = ProgressLine::new(self.pass.get(), self.input, "pages");
         let is_first = self.census.borrow().is_none();
-        let (mut census, mut unknown) = (Census::default(), 0);
+        let mut first = FirstScan::default();
         let hosts = self.hosts.as_ref();
         let of_batch = |batch: Batch| {
-            let unknown = if is_first { self::unknown(&batch).len() } else { 0 };
-            let (part, result) =
-                with_columns(hosts, &batch, |columns| (is_first.then(|| Census::of(columns)), each(columns)))?;
+            let part = is_first.then(|| FirstScan::of(&batch)).transpose()?;
+            let result = with_columns(hosts, &batch, each)?;
             // Values are checked by the reader: what is left is that two contradict each other, or the terms.
             let column = |error: &Error| if let Error::CurveNotPlanned { .. } = error { CURVE } else { MAX_PERIOD };
             let result = result.map_err(|(row, error)| batch.wrong(row, column(&error), &error.to_string()))?;
-            Ok((part, unknown, result))
+            Ok((part, result))
         };
-        self.input.scan(false, of_batch, |(part, more, result), done| {
+        self.input.scan_without_hosts(false, of_batch, |(part, result), done| {
             line.at(done);
-            unknown += more;
             if let Some(part) = part {
-                census.merge(&part);
+                first.merge(&part);
             }
             take(result);
             Ok(())
         })?;
         drop(line);
         if is_first {
-            *self.census.borrow_mut() = Some(census);
-        }
-        if unknown > 0 {
-            let rows = output::count(unknown as f64, "row");
-            output::say(&format!("{rows} without a rate: these pages are not visited and count for nothing"));
+            first.say(self.input.has(MAX_PERIOD));
+            *self.census.borrow_mut() = Some(first.census);
         }
         Ok(())
     }
@@ -267,38 +315,20 @@ impl Pages for FilePages<'_> {
         }
         Ok(share)
     }
-}
 
-/// The numbers of hosts, given in the order in which they are met.
-#[derive(Default)]
-pub(crate) struct HostIds(RwLock<HashMap<String, u32>>);
-
-impl HostIds {
-    fn of(&self, batch: &Batch) -> Vec<u32> {
-        let mut ids = Vec::with_capacity(batch.rows);
-        if let Some(hosts) = &batch.host {
-            table::for_each_text(hosts, |name| ids.push(self.id(name)));
+    /// All pages: what a few row groups tell of hosts is worth little where the pages of a host stand together, and a scan that names no
+    /// host is cheaper than one more that gathers.
+    fn large_sample(&self, each: &(dyn Fn(Columns<'_>) + Sync)) -> Result<f64> {
+        // Pages with other columns go the longer way, whatever is sampled.
+        if [COST, COUNT, MIN_PERIOD, MAX_PERIOD, CURVE].into_iter().any(|column| self.input.has(column)) {
+            return self.sample(&mut |chunk| each(chunk));
         }
-        ids
-    }
-
-    fn id(&self, name: &str) -> u32 {
-        // A writer does nothing that could fail half-way.
-        if let Some(id) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(name) {
-            return *id;
-        }
-        let mut ids = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let next = u32::try_from(ids.len()).unwrap_or(u32::MAX - 1);
-        *ids.entry(name.to_owned()).or_insert(next)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let ids = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let mut names = vec![String::new(); ids.len()];
-        for (name, id) in ids.iter() {
-            names[*id as usize].clone_from(name);
-        }
-        names
+        let of_chunk = |chunk: Columns<'_>| {
+            each(chunk);
+            Ok(())
+        };
+        self.scan(&of_chunk, &mut |()| {})?;
+        Ok(1.0)
     }
 }
 

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use arrow_array::types::UInt8Type;
-use arrow_array::{ArrayRef, DictionaryArray, Float64Array, RecordBatch, StringArray, UInt8Array};
+use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt8Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use everfresh::Unit;
 use everfresh::plan::Reason;
-use everfresh::plan::stream::{Answer, Answers, Columns, Solution, Tally};
+use everfresh::plan::stream::{Answer, Answers, Columns, Tally};
+use everfresh::{Objective, Unit};
 
 use super::{FilePages, Plans, out_table};
 use crate::args::PlanArgs;
 use crate::chart::Cloud;
 use crate::output;
 use crate::progress::ProgressLine;
-use crate::table::{self, Batch, Encoded, Encoder};
+use crate::table::{self, Batch, Encoded, Encoder, HostNumbers, Input};
 
 const DAY: f64 = Unit::Day.seconds();
 
@@ -65,7 +65,7 @@ struct Work<'a> {
 
 impl Applied {
     pub(super) fn of(pages: &FilePages<'_>, plans: &Plans<'_>, args: &PlanArgs) -> Result<Applied> {
-        let schema = schema(pages, &plans.chosen, args);
+        let schema = schema(pages.input, pages.census()?.whole_counts, args);
         let mut out = out_table(args, &schema)?;
         let work = Work {
             plans,
@@ -74,7 +74,7 @@ impl Applied {
             json: args.output.json,
             most_shown: if out.is_some() || args.output.json { 0 } else { args.output.rows },
             plot: args.plot.is_some(),
-            with_counts: pages.have_counts(),
+            with_counts: super::pages::have_counts(pages.input),
         };
         let mut applied = Applied {
             tally: Tally::default(),
@@ -87,8 +87,8 @@ impl Applied {
             output::print_raw("{\n\"pages\": [\n")?;
         }
         let line = ProgressLine::new("planning", pages.input, "pages");
-        let hosts = pages.host_ids();
-        pages.input.scan(
+        let hosts = pages.hosts();
+        pages.input.scan_without_hosts(
             true,
             |batch| work.part(&batch, hosts),
             |part, done| {
@@ -118,13 +118,14 @@ impl Applied {
     }
 }
 
-/// The names of pages, and what the plan adds to them.
-fn schema(pages: &FilePages<'_>, solution: &Solution<'_>, args: &PlanArgs) -> SchemaRef {
-    let price = if solution.terms().objective.time_power() == 2 { "price_days_squared" } else { "price_days" };
+/// The names of pages, and what the plan adds to them; counts are integers where all of them are.
+pub(super) fn schema(input: &Input, whole_counts: bool, args: &PlanArgs) -> SchemaRef {
+    let price = if Objective::from(args.objective).time_power() == 2 { "price_days_squared" } else { "price_days" };
     let number = |name: &str| Field::new(name, DataType::Float64, false);
     let reason = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
-    let mut fields = vec![Field::new(&args.columns.page_column, pages.input.key_type(), false)];
-    fields.extend(pages.have_counts().then(|| number("count")));
+    let mut fields = vec![Field::new(&args.columns.page_column, input.key_type(), false)];
+    let count = if whole_counts { DataType::Int64 } else { DataType::Float64 };
+    fields.extend(super::pages::have_counts(input).then(|| Field::new("count", count, false)));
     fields.extend(["frequency_per_day", "period_days", price, "freshness", "age_days"].map(number));
     fields.push(Field::new("reason", reason, false));
     Arc::new(Schema::new(fields))
@@ -168,7 +169,7 @@ pub(super) fn word(reason: Reason) -> &'static str {
 }
 
 impl Work<'_> {
-    fn part(&self, batch: &Batch, hosts: Option<&super::pages::HostIds>) -> Result<Part> {
+    fn part(&self, batch: &Batch, hosts: Option<&HostNumbers>) -> Result<Part> {
         super::pages::with_columns(hosts, batch, |columns| self.of_columns(batch, columns))?
     }
 
@@ -284,9 +285,19 @@ impl Made {
         let words = Arc::new(StringArray::from(REASONS.to_vec()));
         let reasons = DictionaryArray::<UInt8Type>::try_new(UInt8Array::from(self.reason), words)?;
         let mut columns: Vec<ArrayRef> = vec![Arc::clone(batch.key.as_ref().context("no names were read")?)];
-        columns.extend(counts.map(|counts| column(counts.to_vec())));
+        if let Some(counts) = counts {
+            let is_whole = schema.field(columns.len()).data_type() == &DataType::Int64;
+            columns.push(if is_whole { whole(counts) } else { column(counts.to_vec()) });
+        }
         columns.extend([self.frequency, self.period, self.price, self.freshness, self.age].map(column));
         columns.push(Arc::new(reasons));
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }
+}
+
+/// Counts that are whole and small enough for every bit of them to count.
+fn whole(counts: &[f64]) -> ArrayRef {
+    #[expect(clippy::cast_possible_truncation, reason = "the census has seen that they are whole")]
+    let counts = counts.iter().map(|count| *count as i64).collect::<Vec<i64>>();
+    Arc::new(Int64Array::from(counts))
 }

@@ -12,14 +12,18 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::columns::Columns;
 use super::guard::guarded;
-use super::source::Source;
-use super::{At, Batch, Job, TableFile};
+use super::source::{Source, SourceReader};
+use super::{At, Batch, Job, TableFile, Wish};
+use crate::output;
 
 /// Rows that are handed on at once, where a batch has more.
 const ROWS: usize = 1 << 18;
 
 /// Length of the end of a file: the length of the footer and the mark.
 const TRAILER: usize = 10;
+
+/// The end of a stream.
+const END: [u8; 8] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0];
 
 /// What a footer says.
 pub(super) struct Footer {
@@ -96,10 +100,10 @@ pub(super) fn jobs(
     file: &Arc<TableFile>,
     footer: &Footer,
     columns: &Arc<Columns>,
-    with_key: bool,
+    wish: Wish,
     sample: Option<usize>,
 ) -> Result<impl Iterator<Item = Result<Job>> + use<>> {
-    let taken = file.places.taken(with_key);
+    let taken = file.places.taken(wish);
     let name = &file.source.name;
     let decoder = guarded(|| footer.decoder(&file.source, &taken));
     let decoder = Arc::new(decoder.map_err(|error| broken(name, "cannot read the dictionaries", &error))?);
@@ -114,7 +118,7 @@ pub(super) fn jobs(
             let batch = guarded(|| decode(&file.source, &decoder, &block, rows));
             let batch = batch.map_err(|error| broken(&file.source.name, &format!("record batch {number}"), &error))?;
             let (at, rows) = (At::RecordBatch { number, first: 0 }, batch.num_rows());
-            Batch::gather(&file, &columns, at, rows, std::iter::once(Ok(batch)), (&taken, with_key))
+            Batch::gather(&file, &columns, at, rows, std::iter::once(Ok(batch)), (&taken, wish))
         };
         Ok(Job::one(bytes, decode))
     }))
@@ -130,10 +134,17 @@ fn decode(source: &Source, decoder: &FileDecoder, block: &Block, rows: u64) -> R
 
 /// The schema of a stream.
 pub(super) fn open_stream(source: &Source) -> Result<SchemaRef> {
-    Ok(reader(source, None)?.schema())
+    let schema = reader(source, None)?.schema();
+    let end = source.size.checked_sub(END.len() as u64);
+    let has_end = end.is_some_and(|end| source.bytes(end, END.len()).is_ok_and(|bytes| bytes == END[..]));
+    // The format allows it, but so ends what was cut off between two batches.
+    if !has_end {
+        output::say(&format!("{}: the Arrow stream has no end mark: if it was cut off, rows are missing", source.name));
+    }
+    Ok(schema)
 }
 
-fn reader(source: &Source, taken: Option<Vec<usize>>) -> Result<StreamReader<BufReader<super::source::SourceReader>>> {
+fn reader(source: &Source, taken: Option<Vec<usize>>) -> Result<StreamReader<BufReader<SourceReader>>> {
     let bytes = BufReader::with_capacity(1 << 20, source.reader(0));
     let reader = guarded(|| Ok(StreamReader::try_new(bytes, taken)?));
     reader.map_err(|error| broken(&source.name, "cannot read the schema", &error))
@@ -143,18 +154,19 @@ fn reader(source: &Source, taken: Option<Vec<usize>>) -> Result<StreamReader<Buf
 pub(super) fn stream_jobs(
     file: &Arc<TableFile>,
     columns: &Arc<Columns>,
-    with_key: bool,
+    wish: Wish,
 ) -> Result<impl Iterator<Item = Result<Job>> + use<>> {
-    let taken = file.places.taken(with_key);
+    let taken = file.places.taken(wish);
     let mut reader = reader(&file.source, Some(taken.clone()))?;
     let (file, columns) = (Arc::clone(file), Arc::clone(columns));
-    let mut number = 0;
+    let (mut number, size) = (0, file.source.size);
     let mut failed = false;
     let batches = std::iter::from_fn(move || {
         if failed {
             return None;
         }
-        let batch = guarded(|| Ok(reader.next().transpose()?)).transpose()?;
+        let batch = guarded(|| Ok(reader.next().transpose()?)).transpose();
+        let batch = batch.or_else(|| more_behind(reader.get_ref(), size).map(Err))?;
         let at = number;
         number += 1;
         failed = batch.is_err();
@@ -162,10 +174,17 @@ pub(super) fn stream_jobs(
     });
     let name = file.source.name.clone();
     let jobs = batches.flat_map(move |batch| match batch {
-        Ok((number, batch)) => pieces(&file, &columns, number, &batch, &taken, with_key),
+        Ok((number, batch)) => pieces(&file, &columns, number, &batch, &taken, wish),
         Err(error) => vec![Err(broken(&name, "cannot read a record batch", &error))],
     });
     Ok(jobs)
+}
+
+/// What is wrong with bytes behind the end of a stream: they may be a second one, whose rows would be left out.
+fn more_behind(reader: &BufReader<SourceReader>, size: u64) -> Option<anyhow::Error> {
+    let end = reader.get_ref().place() - reader.buffer().len() as u64;
+    (end < size)
+        .then(|| anyhow!("{} bytes follow the end of the stream: give each stream a file of its own", size - end))
 }
 
 fn pieces(
@@ -174,7 +193,7 @@ fn pieces(
     number: usize,
     batch: &RecordBatch,
     taken: &[usize],
-    with_key: bool,
+    wish: Wish,
 ) -> Vec<Result<Job>> {
     let piece = |first: usize| {
         let piece = batch.slice(first, ROWS.min(batch.num_rows() - first));
@@ -183,7 +202,7 @@ fn pieces(
         let at = At::RecordBatch { number, first };
         let decode = move || {
             let rows = piece.num_rows();
-            Batch::gather(&file, &columns, at, rows, std::iter::once(Ok(piece)), (&taken, with_key))
+            Batch::gather(&file, &columns, at, rows, std::iter::once(Ok(piece)), (&taken, wish))
         };
         Ok(Job::one(bytes, decode))
     };

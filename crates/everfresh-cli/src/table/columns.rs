@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use arrow_schema::{DataType, Schema};
 use everfresh::Unit;
 
+use super::Wish;
 use super::quantity::{self, Quantity};
 
 /// A column of numbers that is wanted.
@@ -114,21 +115,21 @@ impl Places {
     }
 
     /// The columns that are read, each once, in the order of the file.
-    pub(super) fn taken(&self, with_key: bool) -> Vec<usize> {
-        let mut taken: Vec<usize> = self.all(with_key).collect();
+    pub(super) fn taken(&self, wish: Wish) -> Vec<usize> {
+        let mut taken: Vec<usize> = self.all(wish).collect();
         taken.sort_unstable();
         taken.dedup();
         taken
     }
 
     /// How often a column is wanted.
-    pub(super) fn taken_times(&self, index: usize, with_key: bool) -> usize {
-        self.all(with_key).filter(|taken| *taken == index).count()
+    pub(super) fn taken_times(&self, index: usize, wish: Wish) -> usize {
+        self.all(wish).filter(|taken| *taken == index).count()
     }
 
-    fn all(&self, with_key: bool) -> impl Iterator<Item = usize> {
-        let key = self.key.filter(|_| with_key);
-        self.numbers.iter().chain(&self.texts).copied().chain([key, self.host]).flatten()
+    fn all(&self, wish: Wish) -> impl Iterator<Item = usize> {
+        let (key, host) = (self.key.filter(|_| wish.with_key), self.host.filter(|_| wish.with_host));
+        self.numbers.iter().chain(&self.texts).copied().chain([key, host]).flatten()
     }
 }
 

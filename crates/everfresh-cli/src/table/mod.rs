@@ -8,6 +8,7 @@ mod arrow_file;
 mod cells;
 mod columns;
 mod guard;
+mod hosts;
 mod lines;
 mod out;
 mod pages;
@@ -30,10 +31,11 @@ use arrow_schema::{DataType, SchemaRef};
 
 use columns::Places;
 pub(crate) use columns::{Columns, Wanted};
+pub(crate) use hosts::{HostCount, HostNumbers, SomeHosts};
 pub(crate) use out::{Encoded, Encoder, OutTable, check_columns, check_ending, json_objects, say_written, write_whole};
 pub(crate) use quantity::{Quantity, moment};
 use source::{Kind, Source};
-pub(crate) use source::{TextFile, open_text};
+pub(crate) use source::{TextFile, is_table, open_text};
 
 /// What is wrong with a page that has no name.
 const NAMELESS: &str = "a page must have a name, got nothing";
@@ -50,6 +52,8 @@ pub(crate) struct Input {
 
 /// One file of a table.
 struct TableFile {
+    /// Counted from 0.
+    number: usize,
     source: Source,
     places: Places,
     format: Format,
@@ -123,10 +127,16 @@ impl Job {
 #[derive(Clone, Copy)]
 struct Wish {
     with_key: bool,
+    with_host: bool,
     /// Only some beginnings?
     sample: bool,
     /// As the decoder gives them, while they are in the cache, or all rows of a job as one batch?
     in_parts: bool,
+}
+
+impl Wish {
+    /// Every row with all its columns, all rows of a job in one batch.
+    const ALL: Wish = Wish { with_key: true, with_host: true, sample: false, in_parts: false };
 }
 
 type Jobs = Box<dyn Iterator<Item = Result<Job>>>;
@@ -143,8 +153,8 @@ impl Input {
     }
 
     fn from_sources(sources: Vec<Source>, columns: Columns) -> Result<Input> {
-        let open = |source| TableFile::open(source, &columns).map(Arc::new);
-        let files = sources.into_iter().map(open).collect::<Result<Vec<_>>>()?;
+        let open = |(number, source)| TableFile::open(number, source, &columns).map(Arc::new);
+        let files = sources.into_iter().enumerate().map(open).collect::<Result<Vec<_>>>()?;
         let Some((first, others)) = files.split_first() else { bail!("there is no table to read") };
         for other in others {
             agree(first, other, &columns)?;
@@ -197,7 +207,18 @@ impl Input {
         each: impl Fn(Batch) -> Result<T> + Sync,
         mut collect: impl FnMut(T, Done) -> Result<()>,
     ) -> Result<()> {
-        let wish = Wish { with_key, sample: false, in_parts: false };
+        let wish = Wish { with_key, ..Wish::ALL };
+        self.scan_as(wish, each, |results, done| results.into_iter().try_for_each(|result| collect(result, done)))
+    }
+
+    /// The same without the hosts.
+    pub(crate) fn scan_without_hosts<T: Send>(
+        &self,
+        with_key: bool,
+        each: impl Fn(Batch) -> Result<T> + Sync,
+        mut collect: impl FnMut(T, Done) -> Result<()>,
+    ) -> Result<()> {
+        let wish = Wish { with_key, with_host: false, ..Wish::ALL };
         self.scan_as(wish, each, |results, done| results.into_iter().try_for_each(|result| collect(result, done)))
     }
 
@@ -207,7 +228,7 @@ impl Input {
         each: impl Fn(Batch) -> Result<T> + Sync,
         collect: impl FnMut(Vec<T>, Done) -> Result<()>,
     ) -> Result<()> {
-        self.scan_as(Wish { with_key: true, sample: false, in_parts: true }, each, collect)
+        self.scan_as(Wish { in_parts: true, ..Wish::ALL }, each, collect)
     }
 
     fn scan_as<T: Send>(
@@ -239,7 +260,7 @@ impl Input {
         Ok(())
     }
 
-    /// Some rows from different places, without the names of the pages, for a first guess, and about which share of all rows
+    /// Some rows from different places, without the names of pages and hosts, for a first guess, and about which share of all rows
     /// they are: the beginnings of a few row groups, or of a few files.
     pub(crate) fn sample(&self) -> Result<(Vec<Batch>, f64)> {
         let (mut batches, mut bytes) = (Vec::new(), 0);
@@ -248,7 +269,7 @@ impl Input {
                 Format::Text(_) | Format::ArrowStream(_) => 1,
                 Format::Parquet(_) | Format::ArrowFile(_) => SAMPLE_PLACES.div_ceil(self.files.len()),
             };
-            let wish = Wish { with_key: false, sample: true, in_parts: false };
+            let wish = Wish { with_key: false, with_host: false, sample: true, in_parts: false };
             for job in file.jobs(&self.columns, wish)?.take(most) {
                 let job = job?;
                 bytes += job.bytes;
@@ -314,7 +335,7 @@ fn agree(first: &TableFile, other: &TableFile, columns: &Columns) -> Result<()> 
 }
 
 impl TableFile {
-    fn open(source: Source, columns: &Columns) -> Result<TableFile> {
+    fn open(number: usize, source: Source, columns: &Columns) -> Result<TableFile> {
         let (places, format) = match source.kind()? {
             Kind::Text(compression) => {
                 let (layout, names, place) = text::open(&source, compression, columns)?;
@@ -333,7 +354,7 @@ impl TableFile {
                 (Places::fit(columns, &schema, &source.name)?, Format::ArrowStream(schema))
             }
         };
-        Ok(TableFile { source, places, format })
+        Ok(TableFile { number, source, places, format })
     }
 
     fn known_rows(&self) -> Option<u64> {
@@ -355,18 +376,18 @@ impl TableFile {
     }
 
     fn jobs(self: &Arc<Self>, columns: &Arc<Columns>, wish: Wish) -> Result<Jobs> {
-        let Wish { with_key, sample, .. } = wish;
+        let sample = wish.sample;
         Ok(match &self.format {
-            Format::Text(layout) => Box::new(text::jobs(self, layout, columns, with_key)?),
+            Format::Text(layout) => Box::new(text::jobs(self, layout, columns, wish)?),
             Format::Parquet(footer) => {
                 let sample = sample.then_some((SAMPLE_PLACES, SAMPLE_ROWS));
                 Box::new(parquet_file::jobs(self, footer, columns, wish, sample))
             }
             Format::ArrowFile(footer) => {
                 let sample = sample.then_some(SAMPLE_PLACES);
-                Box::new(arrow_file::jobs(self, footer, columns, with_key, sample)?)
+                Box::new(arrow_file::jobs(self, footer, columns, wish, sample)?)
             }
-            Format::ArrowStream(_) => Box::new(arrow_file::stream_jobs(self, columns, with_key)?),
+            Format::ArrowStream(_) => Box::new(arrow_file::stream_jobs(self, columns, wish)?),
         })
     }
 }
@@ -379,7 +400,7 @@ impl Batch {
         at: At,
         rows: usize,
         parts: impl Iterator<Item = Result<RecordBatch>>,
-        (taken, with_key): (&[usize], bool),
+        (taken, wish): (&[usize], Wish),
     ) -> Result<Batch> {
         let places = &file.places;
         let numbers = places.numbers.iter().map(|index| index.map(|_| Vec::new())).collect();
@@ -389,15 +410,15 @@ impl Batch {
         for part in parts {
             let part = part?;
             let length = part.num_rows();
-            let mut part = Part { arrays: part.columns().iter().cloned().map(Some).collect(), places, taken, with_key };
-            if let Some(index) = places.key.filter(|_| with_key) {
+            let mut part = Part { arrays: part.columns().iter().cloned().map(Some).collect(), places, taken, wish };
+            if let Some(index) = places.key.filter(|_| wish.with_key) {
                 let key = part.take(index);
                 if let Some(row) = nameless(&key) {
                     return Err(batch.error(batch.rows + row, index, NAMELESS));
                 }
                 keys.push(key);
             }
-            hosts.extend(places.host.map(|index| part.take(index)));
+            hosts.extend(places.host.filter(|_| wish.with_host).map(|index| part.take(index)));
             for (index, parts) in places.texts.iter().zip(&mut texts) {
                 parts.extend(index.map(|index| part.take(index)));
             }
@@ -421,6 +442,17 @@ impl Batch {
         batch.host = join(hosts)?;
         batch.texts = texts.into_iter().map(join).collect::<Result<_>>()?;
         Ok(batch)
+    }
+
+    /// The part of a table that the batch is in, whatever is decoded of it, and the row within that part at which the batch begins:
+    /// parts are blocks of text, row groups or record batches.
+    fn part(&self) -> ((usize, u64), u64) {
+        let (part, first) = match &self.at {
+            At::Block(block, _) => (block.line(), 0),
+            At::RowGroup { group, first } => (*group as u64, *first),
+            At::RecordBatch { number, first } => (*number as u64, *first),
+        };
+        ((self.file.number, part), first as u64)
     }
 
     /// An error in a row of this batch and the wanted column of this number.
@@ -464,14 +496,14 @@ struct Part<'a> {
     arrays: Vec<Option<ArrayRef>>,
     places: &'a Places,
     taken: &'a [usize],
-    with_key: bool,
+    wish: Wish,
 }
 
 impl Part<'_> {
     /// A column of the file. Who alone wants it gets it for itself, and need not copy it.
     fn take(&mut self, index: usize) -> ArrayRef {
         let place = self.taken.iter().position(|taken| *taken == index).unwrap_or(0);
-        let alone = self.places.taken_times(index, self.with_key) == 1;
+        let alone = self.places.taken_times(index, self.wish) == 1;
         let array = if alone { self.arrays[place].take() } else { self.arrays[place].clone() };
         array.unwrap_or_else(|| arrow_array::new_empty_array(&DataType::Null))
     }

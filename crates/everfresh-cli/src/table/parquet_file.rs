@@ -115,8 +115,8 @@ pub(super) fn jobs(
     wish: Wish,
     sample: Option<(usize, usize)>,
 ) -> impl Iterator<Item = Result<Job>> + use<> {
-    let Wish { with_key, in_parts, .. } = wish;
-    let taken = file.places.taken(with_key);
+    let in_parts = wish.in_parts;
+    let taken = file.places.taken(wish);
     let mask = ProjectionMask::roots(footer.metadata.parquet_schema(), taken.iter().copied());
     let pieces = match sample {
         Some((groups, rows)) => footer.sample(groups, rows),
@@ -140,7 +140,7 @@ pub(super) fn jobs(
             let mut rows = 0;
             let mut gather = |wanted: usize, parts: &mut dyn Iterator<Item = Result<RecordBatch>>| -> Result<()> {
                 let at = At::RowGroup { group: piece.group, first: piece.first + rows };
-                let batch = Batch::gather(&file, &columns, at, wanted, parts, (&taken, with_key))?;
+                let batch = Batch::gather(&file, &columns, at, wanted, parts, (&taken, wish))?;
                 rows += batch.rows;
                 give(batch)
             };

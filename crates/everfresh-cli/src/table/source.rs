@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use crate::interrupt;
 use crate::output::{self, machine};
+use crate::whole::Room;
 
 /// Endings of tables, by which those in a directory are known.
 const ENDINGS: [&str; 7] = ["csv", "tsv", "parquet", "arrow", "arrows", "ipc", "feather"];
@@ -53,7 +54,7 @@ impl Source {
         Source { name: name.to_owned(), size: bytes.len() as u64, data: Data::Memory(bytes) }
     }
 
-    fn file(name: String, file: File) -> Result<Source> {
+    pub(super) fn file(name: String, file: File) -> Result<Source> {
         let size = file.metadata().with_context(|| name.clone())?.len();
         Ok(Source { name, size, data: Data::File(Arc::new(file)) })
     }
@@ -116,6 +117,17 @@ impl Source {
     pub(super) fn kind(&self) -> Result<Kind> {
         let mut start = [0; 8];
         let length = self.read_at(&mut start, 0).with_context(|| format!("cannot read `{}`", self.name))?;
+        let packed = match &start[..length] {
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some("bzip2"),
+            [0xFD, b'7', b'z', b'X', b'Z', ..] => Some("xz"),
+            _ => None,
+        };
+        if let Some(packed) = packed {
+            bail!(
+                "{}: it is packed with {packed}, which is not read: unpack it first, or pack it with gzip or zstd",
+                self.name
+            );
+        }
         Ok(match &start[..length] {
             [b'P', b'A', b'R', b'1', ..] => Kind::Parquet,
             [b'A', b'R', b'R', b'O', b'W', b'1', ..] => Kind::ArrowFile,
@@ -143,6 +155,13 @@ pub(super) struct SourceReader {
     offset: u64,
     /// How much has been read.
     read: Arc<AtomicU64>,
+}
+
+impl SourceReader {
+    /// Where it reads on.
+    pub(super) const fn place(&self) -> u64 {
+        self.offset
+    }
 }
 
 impl Read for SourceReader {
@@ -233,7 +252,8 @@ fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-fn is_table(name: &str) -> bool {
+/// Is a file of this name in a directory read as a table?
+pub(crate) fn is_table(name: &str) -> bool {
     let name = name.to_lowercase();
     let text = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst"));
     let ending = |name: &str| name.rsplit_once('.').map(|(_, ending)| ending.to_owned()).unwrap_or_default();
@@ -255,13 +275,14 @@ fn spool(source: impl Read, name: &str) -> Result<File> {
     let cannot = |error: io::Error| machine(format_args!("cannot keep what `{name}` gives in a temporary file"), error);
     let mut file = tempfile::tempfile().map_err(cannot)?;
     let mut source = BufReader::with_capacity(1 << 20, source);
+    let mut room = Room::of_a_file();
     loop {
         interrupt::check()?;
         let bytes = source.fill_buf().with_context(|| format!("cannot read `{name}`"))?;
         if bytes.is_empty() {
             return Ok(file);
         }
-        file.write_all(bytes).map_err(cannot)?;
+        room.take(bytes.len()).and_then(|()| file.write_all(bytes)).map_err(cannot)?;
         let length = bytes.len();
         source.consume(length);
     }
@@ -292,5 +313,8 @@ mod tests {
         assert_eq!(kind(b"\xFF\xFF\xFF\xFF\x10\0\0\0"), Kind::ArrowStream);
         assert_eq!(kind(b"\x1F\x8B\x08"), Kind::Text(Compression::Gzip));
         assert_eq!(kind(b"\x28\xB5\x2F\xFD"), Kind::Text(Compression::Zstd));
+        let refused = |bytes: &'static [u8]| Source::memory("x", bytes).kind().unwrap_err().to_string();
+        assert!(refused(b"BZh91AY&").starts_with("x: it is packed with bzip2"));
+        assert!(refused(b"\xFD7zXZ\0\0\x04").starts_with("x: it is packed with xz"));
     }
 }

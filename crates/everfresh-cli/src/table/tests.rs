@@ -134,8 +134,8 @@ fn what_is_written_is_read_in_every_format() {
     let place = Place::new();
     let rows = rows(10_000);
     let batch = as_batch(&rows);
-    for name in ["a.csv", "a.tsv", "a.csv.gz", "a.csv.zst", "a.tsv.zst", "a.TSV.GZ", "a.parquet", "a.arrow", "a.arrows"]
-    {
+    let texts = ["a.csv", "a.tsv", "a.csv.gz", "a.csv.zst", "a.tsv.zst", "a.TSV.GZ"];
+    for name in texts.into_iter().chain(["a.parquet", "a.arrow", "a.arrows", "a.ipc", "a.feather"]) {
         let path = place.path(name);
         write(&path, &batch);
         let input = open(&path).unwrap();
@@ -163,7 +163,7 @@ fn what_is_written_is_read_in_every_format() {
         assert!(share > 0.0 && share <= 1.0, "{share}");
         assert!(sample.iter().all(|batch| batch.rows > 0 && batch.key.is_none()) && !sample.is_empty());
     }
-    assert_eq!(place.left().len(), 9, "nothing else stays: {:?}", place.left());
+    assert_eq!(place.left().len(), 11, "nothing else stays: {:?}", place.left());
 }
 
 #[test]
@@ -543,6 +543,49 @@ fn curves_and_shapes_are_read_together() {
     table[2].1 = Arc::new(StringArray::from(vec!["round", "square", "round"]));
     parquet(&path, &batch(table), 10, Compression::UNCOMPRESSED);
     assert_eq!(read().unwrap()[0].1, [None, None]);
+}
+
+#[test]
+fn names_are_checked_in_tables_that_are_not_large() {
+    let place = Place::new();
+    let check = |rows: &[Row]| {
+        let mut rows = rows.to_vec();
+        let last = rows.len() - 1;
+        rows[last].0 = rows[7].0.clone();
+        let mut said = Vec::new();
+        for name in ["a.parquet", "a.csv.gz", "a.arrows"] {
+            let path = place.path(name);
+            if name == "a.parquet" {
+                parquet(&path, &as_batch(&rows), 1000, Compression::SNAPPY);
+            } else {
+                write(&path, &as_batch(&rows));
+            }
+            said.push(open(&path).unwrap().check_names().map_err(|error| error.to_string()));
+        }
+        said
+    };
+    let places = ["row group 2, row 499", ":2501: column", "record batch 2, row 499"];
+    let firsts = ["first in row group 0, row 7", "first on line 9", "first in record batch 0, row 7"];
+    for ((said, place), first) in check(&rows(2500)).into_iter().zip(places).zip(firsts) {
+        let said = said.unwrap_err();
+        assert!(said.contains(place) && said.contains("is there twice") && said.ends_with(first), "{said}");
+    }
+    // However well they are packed.
+    assert!(check(&rows(10_000)).iter().all(Result::is_ok));
+}
+
+#[test]
+fn what_follows_the_end_of_a_stream_is_not_left_out() {
+    let place = Place::new();
+    let path = place.path("a.arrows");
+    write(&path, &as_batch(&rows(10)));
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, [&bytes[..], &bytes[..]].concat()).unwrap();
+    let said = format!("a.arrows: cannot read a record batch: {} bytes follow the end of the stream", bytes.len());
+    check_error(&path, &said);
+    // The format allows a stream to end without a mark.
+    std::fs::write(&path, &bytes[..bytes.len() - 8]).unwrap();
+    check_rows(&open(&path).unwrap(), &rows(10));
 }
 
 /// Columns of few values, which are not encoded by the library, are what it reads: odd numbers of rows, one row, all codes.

@@ -11,7 +11,7 @@ use csv::{ByteRecord, StringRecord};
 use super::columns::{Columns, Places};
 use super::lines::{ends, line_of};
 use super::source::{Compression, Source, is_tsv};
-use super::{At, Batch, Job, TableFile};
+use super::{At, Batch, Job, TableFile, Wish};
 
 /// Bytes of a block, before the rest of its last record.
 const BLOCK: usize = 4 << 20;
@@ -34,6 +34,13 @@ pub(super) struct Layout {
 pub(super) struct Block {
     bytes: Vec<u8>,
     line: u64,
+}
+
+impl Block {
+    /// The line of the first byte.
+    pub(super) const fn line(&self) -> u64 {
+        self.line
+    }
 }
 
 /// Reads the header: the layout of the text, the names of its columns, and the place of the header for messages.
@@ -108,7 +115,7 @@ pub(super) fn jobs(
     file: &Arc<TableFile>,
     layout: &Layout,
     columns: &Arc<Columns>,
-    with_key: bool,
+    wish: Wish,
 ) -> Result<impl Iterator<Item = Result<Job>> + use<>> {
     let mut blocks = Blocks::new(&file.source, layout.compression, layout.delimiter, BLOCK)?;
     blocks.skip(layout)?;
@@ -122,7 +129,7 @@ pub(super) fn jobs(
         let bytes = blocks.packed.load(Ordering::Relaxed) - before;
         before += bytes;
         let (file, columns) = (Arc::clone(&file), Arc::clone(&columns));
-        Some(Ok(Job::one(bytes, move || parse(&file, &columns, &block, delimiter, with_key))))
+        Some(Ok(Job::one(bytes, move || parse(&file, &columns, &block, delimiter, wish))))
     }))
 }
 
@@ -371,15 +378,15 @@ impl Parser<'_> {
     }
 }
 
-fn parse(file: &Arc<TableFile>, columns: &Columns, block: &Arc<Block>, delimiter: u8, with_key: bool) -> Result<Batch> {
+fn parse(file: &Arc<TableFile>, columns: &Columns, block: &Arc<Block>, delimiter: u8, wish: Wish) -> Result<Batch> {
     let places = &file.places;
     // Rows are rarely shorter than this.
     let rows = block.bytes.len() / 16;
     let mut parser = Parser {
         columns,
         places,
-        key: places.key.filter(|_| with_key).map(|_| StringBuilder::with_capacity(rows, block.bytes.len() / 2)),
-        host: places.host.map(|_| StringBuilder::new()),
+        key: places.key.filter(|_| wish.with_key).map(|_| StringBuilder::with_capacity(rows, block.bytes.len() / 2)),
+        host: places.host.filter(|_| wish.with_host).map(|_| StringBuilder::new()),
         texts: places.texts.iter().map(|index| index.map(|_| StringBuilder::new())).collect(),
         numbers: places.numbers.iter().map(|index| index.map(|_| Vec::with_capacity(rows))).collect(),
         rows: 0,

@@ -22,7 +22,7 @@ use parquet_out::Factories;
 use text_out::{Style, TextFormat};
 
 /// Endings, for messages.
-const ENDINGS: &str = ".csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet, .arrow or .arrows";
+const ENDINGS: &str = ".csv, .tsv, .json, .jsonl (also with .gz or .zst), .parquet, .arrow, .ipc, .feather or .arrows";
 
 type File = BufWriter<WholeFile>;
 
@@ -237,7 +237,7 @@ fn asked(path: &Path) -> Result<Asked> {
         "json" => Style::Json,
         "jsonl" => Style::JsonLines,
         "parquet" if packing == text_out::Packing::None => return Ok(Asked::Parquet),
-        "arrow" if packing == text_out::Packing::None => return Ok(Asked::ArrowFile),
+        "arrow" | "ipc" | "feather" if packing == text_out::Packing::None => return Ok(Asked::ArrowFile),
         "arrows" if packing == text_out::Packing::None => return Ok(Asked::ArrowStream),
         _ => bail!("--out `{}`: the ending must be {ENDINGS}, got `{ending}`", path.display()),
     };

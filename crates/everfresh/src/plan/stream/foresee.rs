@@ -38,6 +38,9 @@ pub(super) fn foresee<R: Rule, P: Pages>(
     budget: f64,
     guess: f64,
 ) -> Result<Foreseen, P::Error> {
+    if bounds.floor > 0.0 {
+        return Ok(None);
+    }
     let caps = bounds.hosts.caps();
     let usual = Usual::of(pages, rule, guess / 4.0)?;
     let Some(mut near) = near_their_caps(pages, rule, bounds, usual.lowest())? else { return Ok(None) };

@@ -87,8 +87,9 @@ impl HostPrice {
 }
 
 /// Pages of hosts that are held in memory at the same time, half a gigabyte of them: such without bounds, and others.
-pub(super) const FREE_TOGETHER: usize = 1 << 25;
-const TOGETHER: usize = 1 << 23;
+/// Fewer in tests, which then meet hosts that are too large.
+pub(super) const FREE_TOGETHER: usize = if cfg!(test) { 128 } else { 1 << 25 };
+const TOGETHER: usize = if cfg!(test) { 64 } else { 1 << 23 };
 
 impl<'a> Hosts<'a> {
     pub(super) const fn new(caps: &'a [f64]) -> Self {
@@ -318,5 +319,41 @@ impl Chosen {
         let [weight, cost, count, min_period, max_period] = self.others.each_ref().map(Option::as_deref);
         let (host, shape) = (Some(self.host.as_slice()), self.shape.as_deref());
         Columns { rate: &self.rate, weight, cost, count, min_period, max_period, host, shape }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::stream::{Columns, Limits, Outcome, plan};
+    use crate::plan::{Price, Terms};
+    use crate::units::Unit;
+
+    fn planned(columns: Columns<'_>, budget: f64, caps: Vec<f64>) -> (Outcome, Vec<f64>) {
+        let terms = Terms::new(Price::for_budget(budget, Unit::Second).unwrap());
+        let mut frequencies = vec![0.0; columns.len()];
+        let outcome = plan(columns, terms, &Limits { floor: 0.0, caps }, &mut frequencies).unwrap();
+        (outcome, frequencies)
+    }
+
+    /// A full host is planned as if its cap were a budget of its own, also where its pages do not fit into memory.
+    #[test]
+    fn a_giant_host_spends_its_cap_as_a_plan_of_its_own() {
+        let n = 400_u32;
+        let rates: Vec<f64> = (1..=n).map(|i| f64::from(i * 7919 % 1000 + 1) / 100.0).collect();
+        let hosts: Vec<u32> = (0..n).map(|i| i % 2).collect();
+        let promises: Vec<f64> = (0..n).map(|i| if i % 10 == 0 { 20.0 } else { f64::INFINITY }).collect();
+        let even = |column: &[f64]| column.iter().step_by(2).copied().collect::<Vec<f64>>();
+        let (own_rates, own_promises) = (even(&rates), even(&promises));
+        for with_promises in [false, true] {
+            let max_period = |column| Some(column).filter(|_| with_promises);
+            let own = Columns { max_period: max_period(&own_promises[..]), ..Columns::new(&own_rates) };
+            let (_, own) = planned(own, 10.0, Vec::new());
+            let all =
+                Columns { host: Some(hosts.as_slice()), max_period: max_period(&promises[..]), ..Columns::new(&rates) };
+            let (outcome, frequencies) = planned(all, 200.0, vec![10.0, f64::INFINITY]);
+            assert!((outcome.spent / 200.0 - 1.0).abs() < 1e-9, "{outcome:?}");
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-7 * b;
+            assert!(even(&frequencies).iter().zip(&own).all(near), "{with_promises}");
+        }
     }
 }

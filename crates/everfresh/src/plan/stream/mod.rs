@@ -17,6 +17,7 @@
 //! [`Plan`](super::Plan) to nine digits, which is what the tables of [`Reciprocal`](crate::kernel::Reciprocal) hold.
 
 mod columns;
+mod even;
 mod foresee;
 mod gather;
 mod histogram;
@@ -483,6 +484,12 @@ fn solve<'a, R: Rule, P: Pages>(
     };
     if limits.floor > 0.0 {
         bounds.floor = limits.floor * budget / cost_of_weighted(pages)?;
+    }
+    if terms.allocation != Optimal
+        && bounds.hosts.are_capped()
+        && let Some((base, blend)) = even::spend(pages, rule, &mut bounds, budget)?
+    {
+        return Ok((bounds, base, blend));
     }
     let guess = first_guess(pages, rule, &bounds, budget)?;
     if !bounds.hosts.are_capped() {

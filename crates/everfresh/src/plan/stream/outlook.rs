@@ -16,6 +16,7 @@ use crate::order::{Objective, Order};
 use crate::plan::price::Blend;
 use rayon::prelude::*;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What the optimal plan of some pages gives, for every price and every budget.
 ///
@@ -62,12 +63,14 @@ pub struct Point {
 const FEW: usize = 1 << 13;
 
 /// Pages that an outlook keeps one by one.
-const MOST_BOUND: usize = 1 << 24;
+const MOST_BOUND: usize = if cfg!(test) { 1 << 14 } else { 1 << 24 };
 
 /// What one chunk of pages tells.
 struct Part {
     histogram: Histogram<10, 10>,
     bound: Vec<Kinked>,
+    /// How many of them there are, also where these are too many to be kept.
+    bound_count: usize,
     idle: f64,
     weight: f64,
     changing: f64,
@@ -85,13 +88,23 @@ impl Outlook {
         let mut histogram = Histogram::new();
         let mut bound = Vec::new();
         let [mut idle, mut weight, mut changing] = [Sum::default(); 3];
-        let rule = move |chunk: Columns<'_>| match objective.time_power() {
-            2 => Part::of::<true>(chunk, order, objective, base, is_few),
-            _ => Part::of::<false>(chunk, order, objective, base, is_few),
+        let (mut bound_count, kept) = (0, AtomicUsize::new(0));
+        let rule = |chunk: Columns<'_>| {
+            let mut part = match objective.time_power() {
+                2 => Part::of::<true>(chunk, order, objective, base, is_few),
+                _ => Part::of::<false>(chunk, order, objective, base, is_few),
+            }?;
+            // Too many are an error in the end, and are only counted until then.
+            part.bound_count = part.bound.len();
+            if kept.fetch_add(part.bound_count, Ordering::Relaxed) + part.bound_count > MOST_BOUND {
+                part.bound = Vec::new();
+            }
+            Ok(part)
         };
         pages.scan(&rule, &mut |part: Part| {
             histogram.merge(&part.histogram);
             bound.extend(part.bound);
+            bound_count += part.bound_count;
             idle.add(part.idle);
             weight.add(part.weight);
             changing.add(part.changing);
@@ -100,10 +113,9 @@ impl Outlook {
         if weight == 0.0 {
             return Err(Error::Empty("cannot plan: all weights are zero").into());
         }
-        if bound.len() > MOST_BOUND {
+        if bound_count > MOST_BOUND {
             let many = format!(
-                "an outlook keeps at most {MOST_BOUND} pages with bounds or curves of their own, got {}",
-                bound.len()
+                "an outlook keeps at most {MOST_BOUND} pages with bounds or curves of their own, got {bound_count}"
             );
             return Err(Error::Inconsistent(many).into());
         }
@@ -298,7 +310,14 @@ impl Part {
         is_few: bool,
     ) -> std::result::Result<Part, BadPage> {
         let rule = Optimal::<SQUARED> { table: Reciprocal::of(order, objective), cliff: objective.ceiling() };
-        let mut part = Part { histogram: Histogram::new(), bound: Vec::new(), idle: 0.0, weight: 0.0, changing: 0.0 };
+        let mut part = Part {
+            histogram: Histogram::new(),
+            bound: Vec::new(),
+            bound_count: 0,
+            idle: 0.0,
+            weight: 0.0,
+            changing: 0.0,
+        };
         for i in 0..chunk.len() {
             let page = chunk.one(i);
             if !page.is_legal() {
@@ -318,5 +337,22 @@ impl Part {
             }
         }
         Ok(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_pages_with_bounds_are_counted_and_not_kept() {
+        let outlook = |pages: usize| {
+            let (rates, periods) = (vec![1.0; pages], vec![2.0; pages]);
+            let columns = Columns { min_period: Some(&periods), ..Columns::new(&rates) };
+            Outlook::of(&columns, Order::Fixed, Objective::Freshness)
+        };
+        assert_eq!(outlook(MOST_BOUND).unwrap().bound.len(), MOST_BOUND);
+        let said = outlook(MOST_BOUND + 1).unwrap_err().to_string();
+        assert!(said.ends_with(&format!("got {}", MOST_BOUND + 1)), "{said}");
     }
 }

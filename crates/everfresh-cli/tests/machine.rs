@@ -772,7 +772,7 @@ fn an_outage_leaves_rates_where_they_were() {
         digests[page] += u32::from(noise(&mut seed) < 0.5);
         text.push_str(&format!("p{page},{},{}\n", hour * 3600, digests[page]));
     }
-    let outage: String = (0..40).map(|page| format!("p{page},{},last\n", 60 * 86_400)).collect();
+    let outage = (0..40).map(|page| format!("p{page},{},last\n", 60 * 86_400)).collect::<Vec<_>>().concat();
     let rates = |text: &str| -> Vec<f64> {
         let table = String::from_utf8(piped(&["estimate", "-"], text.as_bytes()).stdout).unwrap();
         table.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect()

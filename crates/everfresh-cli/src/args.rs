@@ -219,26 +219,33 @@ Examples:
 
 Tables are CSV or TSV (also .gz, .zst), Parquet or Arrow files. Columns: page, time and one of
 digest (a change is a digest that differs from the last), changed (0 or 1, false or true: since the
-visit before) or last_modified (a time; a change if it is later than the visit before, without a
-date if it is the time of the visit); and group and host if there are such: pages of a group (as
-their first rows name it) are taken to be alike, and so are those of a host, within its group.
-Times are seconds since 1970, dates such as 2024-05-01, 2024-05-01 12:00:00 (UTC),
-2024-05-01T14:00:00+02:00 or Wed, 01 May 2024 12:00:00 GMT, or timestamps; they count in whole
-seconds.
+visit before) or last_modified (a time; a change if it is later than the visit before or differs
+from the last one, without a date if it is the time of the visit or no later than the visit before);
+and group and host if there are such: pages of a group (as their first rows name it) are taken to be
+alike, and so are those of a host, within its group. Times are seconds since 1970, dates such as
+2024-05-01, 2024-05-01 12:00:00 (UTC), 2024-05-01T14:00:00+02:00 or Wed, 01 May 2024 12:00:00 GMT,
+or timestamps; they count in whole seconds.
 
 Rows may come in any order. Where the visits of each page come in the order of their times, the
 table is read once, else again and sorted, in 256 MB of memory and temporary files. Visits of a page
-in the same second count as one, which saw a change if one of them did; one without a digest, flag
-or date and one in the future are skipped. All that is said. A page without a visit that counts has
-the rate of its like. What is remembered of a page is its name and some 80 bytes, by other
-estimators than gamma up to some 150. Those with a prior other than gamma, and --hours, read again.
+in the same second count as one, which saw a change if one of them did (the first of a page sees
+none); one without a digest, flag or date and one in the future are skipped. All that is said. A
+page without a visit that counts has the rate of its like. A change after so long a time that there
+had to be one tells nothing: gamma leaves it out. What is remembered of a page is its name and some
+80 bytes, by other estimators than gamma up to some 150. Those with a prior other than gamma, and
+--hours, read again.
 
 The result goes to --out, else as CSV to stdout: page, rate, rate_low, rate_high (changes per day;
-the truth lies between the last two nine times in ten; rate_high is empty where every visit found a
-change, since nothing then bounds the rate from above), estimator, visits, changes, first_seen,
-last_seen, with --curves curve and shape, and group and host. Of a page that was visited once the
-estimators without a prior know nothing: its rate is empty. The curve is lomax (shape: alpha) where
-the rate is not known exactly, bursts (shape: k) where pages of such rates change in bursts.";
+rate_high is empty where every visit found a change, since nothing then bounds the rate from above),
+estimator, visits, changes, first_seen, last_seen, with --curves curve and shape, and group and
+host. The truth lies between rate_low and rate_high nine times in ten if changes are Poisson and the
+rates of pages differ by a gamma law, somewhat more often where they differ by decades, and less
+than half the time where changes come in bursts: there use --estimator drifting --dispersion with
+the dispersion that --report finds. Of a page that was visited once the estimators without a prior
+know nothing: its rate is empty; of one that was never seen to change they say 0, and a plan never
+visits it. The curve is lomax (shape: alpha) where the rate is not known exactly, bursts (shape: k)
+where pages of such rates change in bursts; pages that change like clockwork have that of Poisson
+pages.";
 
 #[derive(Debug, Args)]
 #[command(after_help = ESTIMATE_EXAMPLES)]

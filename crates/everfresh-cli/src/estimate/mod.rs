@@ -98,11 +98,15 @@ fn renewal(table: Table) -> Result<Learner<impl Model>> {
     let mut learner = watched(table, 1.0)?;
     let seen = learner.some()?;
     let shape = best_shape(learner.model.priors.all, &seen.iter().map(Vec::as_slice).collect::<Vec<_>>());
-    let words = format!("of all Weibull laws of shape 0.3 to 1, that of shape {} foresees visits best", number(shape));
+    let words = if shape < 1.0 {
+        format!("of all Weibull laws of shape 0.3 to 1, that of shape {} foresees visits best", number(shape))
+    } else {
+        "no Weibull law of shape 0.3 to 0.9 foresees visits clearly better than a constant rate".to_owned()
+    };
     let common = Common { words, shape: Some(shape) };
     let legal = Renewal::new(learner.model.priors.all, shape)?;
     let make = move |prior| Renewal::new(prior, shape).unwrap_or(legal);
-    learner.again(|priors, told| Fitted { priors, told, common, make, posterior: |_: &Renewal| None })
+    learner.again(|priors, told| Fitted { priors, told, common, make, posterior: Renewal::poisson })
 }
 
 /// Busy and quiet times, whose rhythm is that under which some pages were foreseen best.
@@ -243,11 +247,11 @@ impl Table {
         let both: Vec<_> = shards.iter_mut().zip(sorters).collect();
         let take = |(shard, sorter): (&mut Shard<M::State>, Sorter)| shard.take_sorted(sorter, &with);
         let parts: Vec<_> = both.into_par_iter().map(take).collect();
-        let mut all = <[store::OfOneSecond; 2]>::default();
+        let mut all = store::ToldOfSorted::default();
         for part in parts {
             all.iter_mut().zip(part?).for_each(|(all, part)| all.merge(part));
         }
-        for (fault, told) in [Fault::SameSecond, Fault::Differs].into_iter().zip(all) {
+        for (fault, told) in [Fault::SameSecond, Fault::Differs, Fault::OtherDate].into_iter().zip(all) {
             skipped.set(fault, told)?;
         }
         Ok(skipped)
@@ -299,11 +303,22 @@ impl<M: Model> Learner<M> {
         if !self.table.reader.told.is_bare() || share <= 0.95 {
             return String::new();
         }
-        if told.changes == again && again >= LOG_ROWS {
+        if share >= LOG_SHARE && again >= LOG_ROWS {
+            let later = count(again as f64, "later visit");
+            let (whose, else_) = if told.changes == again {
+                (
+                    format!("every one of {later}"),
+                    "nothing bounds rates from above: rate is hardly more than a guess, and rate_high is empty",
+                )
+            } else {
+                let whose = format!("{} of {later}", output::percent(share));
+                (
+                    whose,
+                    "hardly anything bounds rates from above: visit some pages more often, or give last-change times",
+                )
+            };
             return format!(
-                "\nwarning: every one of {} found a change: is this a log of changes, not of visits? Then say --rows changes. \
-                 If they are visits, nothing bounds rates from above: rate is hardly more than a guess, and rate_high is empty",
-                count(again as f64, "later visit")
+                "\nwarning: {whose} found a change: is this a log of changes, not of visits? Then say --rows changes. If they are visits, {else_}"
             );
         }
         format!(
@@ -326,6 +341,13 @@ impl<M: Model> Learner<M> {
                 let estimator = rows::word(args);
                 text.push_str(&format!(
                     "\n{estimator} knows nothing of a page that was not visited again: its rate is empty; gamma would have the rate of its like"
+                ));
+            }
+            let quiet = if is_log { told.once } else { told.quiet };
+            if quiet > 0 {
+                text.push_str(&format!(
+                    "\n{} with rate 0, since no change was seen: a plan takes that for static and never visits; --estimator gamma has the rate that is still likely",
+                    count(quiet, "page")
                 ));
             }
             return text;
@@ -381,8 +403,9 @@ impl Learner<GammaModel> {
     }
 }
 
-/// So many visits do not find a change each by chance.
+/// So many visits do not find a change, nearly each, by chance.
 const LOG_ROWS: u64 = 10;
+const LOG_SHARE: f64 = 0.99;
 
 /// The visits of a page are not in the order of their times, or of one second and saw different things.
 #[derive(Debug)]
@@ -423,8 +446,8 @@ impl SkippedVisits {
         self.0[fault as usize].0
     }
 
-    /// Says how many visits were in the same second as another.
-    fn set(&mut self, fault: Fault, told: store::OfOneSecond) -> Result<()> {
+    /// Says of how many visits that were sorted something is to be said.
+    fn set(&mut self, fault: Fault, told: store::SomeVisits) -> Result<()> {
         let place = |(page, second): (String, u32)| -> Result<String> {
             let page = report::shortened_to(200, &page);
             Ok(format!("page `{page}` at {}", jiff::Timestamp::from_second(i64::from(second))?))
@@ -452,7 +475,10 @@ impl SkippedVisits {
                 Fault::Empty => format!("{visits} skipped: the digest is empty"),
                 Fault::AfterVisit => format!("{visits} skipped: the last change is later than the visit"),
                 Fault::Differs => format!(
-                    "{visits} in the same second as another saw something else: taken as one, that saw the change"
+                    "{visits} in the same second as another saw something else: taken as one, that saw a change unless it is the page's first"
+                ),
+                Fault::OtherDate => format!(
+                    "{visits} with another date of the last change, though no later than the visit before: a change, at a time that is not known"
                 ),
                 Fault::OtherGroup => {
                     format!("{visits} with another group than the first of the page: the first counts")

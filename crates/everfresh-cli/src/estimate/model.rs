@@ -17,6 +17,9 @@ use super::visits::Told;
 pub(super) trait Model: Sync {
     type State: Clone + Default + Send + Sync;
 
+    /// Is it not told of bare changes that were certain, and reckons without them?
+    const LEAVES_OUT: bool = false;
+
     fn observe(&self, group: u32, state: &mut Self::State, observation: &Observation);
 
     fn estimate(&self, group: u32, page: &Page<Self::State>) -> Result<Estimate>;
@@ -75,16 +78,21 @@ impl GammaModel {
     pub(super) fn sightings(&self, group: u32, page: &Page<Watched>) -> Result<Sightings> {
         let seconds = |seconds: u32| Period::of(f64::from(seconds), Unit::Second);
         let quiet = page.state.quiet;
-        let (bare, within) = match self.told {
+        let (counted, bare, within) = match self.told {
             Told::Digest | Told::Changed => {
+                let (left, left_s) = page.left_out();
+                let bare = page.changes.saturating_sub(left);
+                let within = self.watched_for(group, page)?.saturating_sub(quiet).saturating_sub(left_s);
                 // What is rounded at every visit must not leave changes without any time.
-                let within = self.watched_for(group, page)?.saturating_sub(quiet);
-                (page.changes, within.max(page.changes))
+                (0, bare, within.max(bare))
             }
-            Told::LastModified => page.undated(),
-            Told::EveryChange => (0, 0),
+            Told::LastModified => {
+                let (bare, within) = page.undated();
+                (page.changes.saturating_sub(bare), bare, within)
+            }
+            Told::EveryChange => (page.changes, 0, 0),
         };
-        let counted = Sightings::watched(page.changes.saturating_sub(bare), seconds(quiet)?)?;
+        let counted = Sightings::watched(counted, seconds(quiet)?)?;
         let bare = Sightings::bare(bare, seconds(within)?, f64::from(page.state.logs), Period::ZERO)?;
         Ok(counted.plus(bare))
     }
@@ -100,6 +108,8 @@ impl GammaModel {
 
 impl Model for GammaModel {
     type State = Watched;
+
+    const LEAVES_OUT: bool = true;
 
     #[inline]
     fn observe(&self, _: u32, state: &mut Watched, observation: &Observation) {

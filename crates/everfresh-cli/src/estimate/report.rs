@@ -36,23 +36,31 @@ const CLASSES: [(&str, f64); 5] = [
     ("more", f64::INFINITY),
 ];
 
-/// Pages by the mean time between their changes.
+/// Pages by the mean time between their changes, and those of which nothing is known.
 #[derive(Clone, Default)]
-struct Classes([u64; CLASSES.len()]);
+struct Classes {
+    known: [u64; CLASSES.len()],
+    unknown: u64,
+}
 
 impl Classes {
-    fn add(&mut self, rate: Rate) {
+    fn add(&mut self, rate: Option<Rate>) {
+        let Some(rate) = rate else {
+            self.unknown += 1;
+            return;
+        };
         let days = (rate.per_second() * Unit::Day.seconds()).recip();
         let class = CLASSES.iter().position(|(_, up_to)| days <= *up_to).unwrap_or(CLASSES.len() - 1);
-        self.0[class] += 1;
+        self.known[class] += 1;
     }
 
+    /// Those of which something is known.
     fn pages(&self) -> u64 {
-        self.0.iter().sum()
+        self.known.iter().sum()
     }
 
     fn shares(&self) -> [f64; CLASSES.len()] {
-        self.0.map(|pages| pages as f64 / self.pages().max(1) as f64)
+        self.known.map(|pages| pages as f64 / self.pages().max(1) as f64)
     }
 }
 
@@ -150,7 +158,7 @@ impl<M: Model> Learner<M> {
         for shard in &self.shards {
             for (number, page) in shard.pages.iter().enumerate() {
                 let group = shard.group(number);
-                let rate = self.model.estimate(group, page)?.rate;
+                let rate = if self.is_known(page) { Some(self.model.estimate(group, page)?.rate) } else { None };
                 all.add(rate);
                 if let Some(name) = names.get(group as usize) {
                     by_group.entry(&name.group).or_default().add(rate);
@@ -163,14 +171,25 @@ impl<M: Model> Learner<M> {
         groups.insert(0, ("all pages", &all));
         let mut headings = vec!["group", "pages"];
         headings.extend(CLASSES.map(|(words, _)| words));
+        let are_some_unknown = all.unknown > 0;
+        if are_some_unknown {
+            headings.push("not known");
+        }
         let mut grid = Grid::new(&headings);
         for (name, classes) in &groups {
             let mut row = vec![shortened(name), classes.pages().to_string()];
             row.extend(classes.shares().map(percent));
+            row.extend(are_some_unknown.then(|| output::count(classes.unknown as f64, "page")));
             grid.row(row);
         }
         let drawn = groups.iter().take(5).map(|(name, classes)| ((*name).to_owned(), classes.shares().to_vec()));
-        Ok((format!("## Mean times between changes\n\n{}", grid.text()), drawn.collect()))
+        let mut text = format!("## Mean times between changes\n\n{}", grid.text());
+        if are_some_unknown {
+            text.push_str(
+                "\nOf pages that were not visited again nothing is known: they are in no class and no share.\n",
+            );
+        }
+        Ok((text, drawn.collect()))
     }
 }
 

@@ -105,6 +105,12 @@ impl<M: Model> Learner<M> {
         all
     }
 
+    /// Does the model know anything of a page? One without a prior needs a time in which it was watched.
+    pub(super) fn is_known(&self, page: &Page<M::State>) -> bool {
+        let is_watched = page.visits > u32::from(self.table.reader.told != Told::EveryChange);
+        self.model.priors().is_some() || is_watched
+    }
+
     /// Writes the result, with the curves of pages where there are laws.
     pub(super) fn write(&self, args: &EstimateArgs, pages: &[Place], laws: Option<&Laws>) -> Result<Totals> {
         let schema = schema(args, &self.table.input);
@@ -143,12 +149,10 @@ impl<M: Model> Learner<M> {
             let (shard, number) = place(at);
             let (group, page) = (shard.group(number), &shard.pages[number]);
             let estimate = self.model.estimate(group, page)?;
-            let is_watched = page.visits > u32::from(self.table.reader.told != Told::EveryChange);
-            let is_known = self.model.priors().is_some() || is_watched;
             if let Some(laws) = laws {
                 curves.push(laws.curve(estimate.rate, self.model.posterior(group, page)?));
             }
-            rates.push(is_known.then(|| per_day(estimate.rate)));
+            rates.push(self.is_known(page).then(|| per_day(estimate.rate)));
             low.push(per_day(estimate.interval.low));
             high.push(estimate.interval.high.map_or(f64::INFINITY, per_day));
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use anyhow::Result;
-use everfresh::estimate::{Clock, Observation, Seen};
+use everfresh::estimate::{Clock, Observation, Seen, is_certain};
 use everfresh::{Period, Unit};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -17,9 +17,11 @@ use super::visits::{Fault, GroupName, Key, Skipped, Told, Visits};
 /// What is remembered of a page: 24 bytes and the state of its estimator, which for gamma is 8.
 #[derive(Clone, Default)]
 pub(super) struct Page<S> {
-    /// What the last visit saw: the hash of a digest, or a flag. Where changes are dated nothing need be known of the last visit; there
-    /// stand the number of those without a date and, above, the seconds from the visits before.
-    seen: u64,
+    /// What the last visit saw: the hash of a digest, or a flag. Where changes are dated, the seconds from the visits before to those that
+    /// found one without a date.
+    seen: u32,
+    /// Changes that are reckoned with apart: see [`LeftOut`] and, where changes are dated, [`Undated`].
+    apart: u32,
     pub state: S,
     /// The first and the last visit, in seconds since 1970.
     pub first: u32,
@@ -131,7 +133,7 @@ impl<S: Clone + Default> Shard<S> {
 
     /// The same pages, without visits, with other states. The names go with them, until they are [given back](Self::take_back).
     pub(super) fn lend<T>(&mut self, state: impl Fn(usize) -> T) -> Shard<T> {
-        let page = |number| Page { seen: 0, state: state(number), first: 0, last: 0, visits: 0, changes: 0 };
+        let page = |number| Page { seen: 0, apart: 0, state: state(number), first: 0, last: 0, visits: 0, changes: 0 };
         let pages = (0..self.pages.len()).map(page).collect();
         let (names, groups) = (std::mem::take(&mut self.names), std::mem::take(&mut self.groups));
         Shard { names, pages, groups, known_groups: HashMap::default() }
@@ -187,13 +189,13 @@ impl<S: Clone + Default> Shard<S> {
         batches.iter().map(one).collect()
     }
 
-    /// Takes in what a sorter has, the visits of a second as one; how many were the same as another of their second, and how many not.
+    /// Takes in what a sorter has, the visits of a second as one; what is to be said of them.
     pub(super) fn take_sorted<M: Model<State = S>>(
         &mut self,
         sorter: Sorter,
         with: &With<'_, M>,
-    ) -> Result<[OfOneSecond; 2]> {
-        let (mut told, mut at, mut seen) = (<[OfOneSecond; 2]>::default(), None, Vec::new());
+    ) -> Result<ToldOfSorted> {
+        let (mut told, mut at, mut seen) = (ToldOfSorted::default(), None, Vec::new());
         sorter.each(|(number, time, one)| {
             if let Some((page, second)) = at.filter(|at| *at != (number, time)) {
                 self.visit_second(page, second, &mut seen, with, &mut told)?;
@@ -215,7 +217,7 @@ impl<S: Clone + Default> Shard<S> {
         time: u32,
         seen: &mut Vec<u64>,
         with: &With<'_, M>,
-        told: &mut [OfOneSecond; 2],
+        told: &mut ToldOfSorted,
     ) -> Result<()> {
         let visits = seen.len();
         seen.sort_unstable();
@@ -225,8 +227,11 @@ impl<S: Clone + Default> Shard<S> {
         told[1].add(seen.len() - 1, name, time);
         let one = self.pages[number as usize].one_of(seen, with.told);
         seen.clear();
-        // The sorter gives the seconds of a page in order.
-        self.visit(number, time, one, with).map(|_| ())
+        // The sorter gives the seconds of a page in order: there is nothing else to be said.
+        if self.visit(number, time, one, with)? == Err(Fault::OtherDate) {
+            told[2].add(1, self.names.name(number as usize), time);
+        }
+        Ok(())
     }
 
     /// The numbers of the pages of a batch, and which rows name another group than the first of their page. Apart from what follows, so that
@@ -317,7 +322,7 @@ impl<S: Clone + Default> Shard<S> {
         let group = self.group(number as usize);
         let observe = |state: &mut S, observation: &Observation| with.model.observe(group, state, observation);
         let clock = with.hours.and_then(|hours| hours.clock(group));
-        self.pages[number as usize].visit((time, seen), with.told, clock, observe)
+        self.pages[number as usize].visit((time, seen), with.told, M::LEAVES_OUT, clock, observe)
     }
 }
 
@@ -329,14 +334,18 @@ pub(super) struct With<'a, M> {
     pub hours: Option<&'a Hours>,
 }
 
-/// Visits in the same second as another of their page: how many, and the first page by name, with its time.
+/// What is said of visits that were sorted: those that were the same as another of their second, those that were not, and those with another
+/// date that is no later.
+pub(super) type ToldOfSorted = [SomeVisits; 3];
+
+/// How many visits, and the first page by name, with its time.
 #[derive(Default)]
-pub(super) struct OfOneSecond {
+pub(super) struct SomeVisits {
     pub visits: u64,
     pub first: Option<(String, u32)>,
 }
 
-impl OfOneSecond {
+impl SomeVisits {
     fn add(&mut self, visits: usize, page: &str, time: u32) {
         self.visits += visits as u64;
         if visits > 0 && self.first.as_ref().is_none_or(|(first, at)| (page, time) < (first, *at)) {
@@ -344,72 +353,160 @@ impl OfOneSecond {
         }
     }
 
-    pub(super) fn merge(&mut self, other: OfOneSecond) {
+    pub(super) fn merge(&mut self, other: SomeVisits) {
         self.visits += other.visits;
         self.first = [self.first.take(), other.first].into_iter().flatten().min();
     }
 }
 
+/// Changes that were certain and tell nothing, packed: how many, at most 63, and the time from the visits before, in units of 64 seconds. What is
+/// left of a unit stays with the other changes.
+struct LeftOut;
+
+impl LeftOut {
+    const UNIT: u32 = 64;
+    const MOST: u32 = 63;
+    /// Shorter times do not count: what is left of a unit would.
+    const SHORTEST: u32 = 3600;
+
+    fn packed(changes: u32, units: u32) -> u32 {
+        changes << 26 | units.min((1 << 26) - 1)
+    }
+
+    /// How many, and units.
+    const fn parts(packed: u32) -> (u32, u32) {
+        (packed >> 26, packed & ((1 << 26) - 1))
+    }
+}
+
+/// Where changes are dated, packed: how many dates said nothing, 24 bits, and 8 bits of the last date, by which another is known but for
+/// one in 256.
+struct Undated;
+
+impl Undated {
+    const MOST: u32 = (1 << 24) - 1;
+
+    const fn packed(changes: u32, date: u8) -> u32 {
+        changes << 8 | date as u32
+    }
+
+    const fn parts(packed: u32) -> (u32, u8) {
+        let [date, ..] = packed.to_le_bytes();
+        (packed >> 8, date)
+    }
+
+    /// Dates often differ by whole hours or days: all of their bits count.
+    fn bits(date: u64) -> u8 {
+        let [.., highest] = date.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+        highest
+    }
+}
+
 impl<S> Page<S> {
     /// The changes whose dates say nothing, where changes are dated: how many, and the seconds from the visits before.
-    #[expect(clippy::cast_possible_truncation, reason = "four bytes each")]
     pub(super) const fn undated(&self) -> (u32, u32) {
-        (self.seen as u32, (self.seen >> 32) as u32)
+        (Undated::parts(self.apart).0, self.seen)
     }
 
     fn add_undated(&mut self, elapsed: u32) {
-        let (changes, seconds) = self.undated();
-        self.seen = u64::from(changes.saturating_add(1)) | u64::from(seconds.saturating_add(elapsed)) << 32;
+        let (changes, date) = Undated::parts(self.apart);
+        self.apart = Undated::packed((changes + 1).min(Undated::MOST), date);
+        self.seen = self.seen.saturating_add(elapsed);
+    }
+
+    /// The changes that were certain, where changes are not dated: how many, and the seconds from the visits before.
+    pub(super) const fn left_out(&self) -> (u32, u32) {
+        let (changes, units) = LeftOut::parts(self.apart);
+        (changes, units * LeftOut::UNIT)
+    }
+
+    /// Leaves out a change, if it was certain and there is room to remember that.
+    fn leaves_out(&mut self, observation: &Observation) -> Result<bool> {
+        let (elapsed, (left, units)) = (whole(observation.elapsed()), LeftOut::parts(self.apart));
+        if observation.seen() != Seen::Changed || left == LeftOut::MOST || elapsed < LeftOut::SHORTEST {
+            return Ok(false);
+        }
+        let watched = (self.last - self.first).saturating_sub(units * LeftOut::UNIT);
+        let watched = Period::of(f64::from(watched), Unit::Second)?;
+        let is_certain = is_certain(f64::from(self.changes - left), watched, observation.elapsed());
+        if is_certain {
+            self.apart = LeftOut::packed(left + 1, units + elapsed / LeftOut::UNIT);
+        }
+        Ok(is_certain)
     }
 
     /// What counts of all that was seen in one second, whatever the order: the latest date, or a change rather than none.
     fn one_of(&self, seen: &[u64], told: Told) -> u64 {
-        let is_new = |seen: &&u64| self.visits == 0 || told != Told::Digest || **seen != self.seen;
-        seen.iter().filter(is_new).max().copied().unwrap_or(self.seen)
+        let before = u64::from(self.seen);
+        let is_new = |seen: &&u64| self.visits == 0 || told != Told::Digest || **seen != before;
+        seen.iter().filter(is_new).max().copied().unwrap_or(before)
     }
 
-    /// Takes in a visit, or says what is wrong with it.
+    /// What a visit saw, later than the last.
+    #[inline]
+    fn observed(&self, (time, seen): (u32, u64), told: Told) -> Result<Observation> {
+        let between = |changed: bool| Observation::between(f64::from(self.last), f64::from(time), changed);
+        let seconds = |seconds: f64| Period::of(seconds, Unit::Second);
+        Ok(match told {
+            Told::Digest => between(seen != u64::from(self.seen))?,
+            Told::Changed => between(seen != 0)?,
+            Told::LastModified if seen > u64::from(self.last) => {
+                Observation::dated(seconds(f64::from(time - self.last))?, seconds(f64::from(time) - seen as f64)?)?
+            }
+            // Another date, though no later than the visit before: there was a change, and its time is not known.
+            Told::LastModified => between(Undated::bits(seen) != Undated::parts(self.apart).1)?,
+            Told::EveryChange => Observation::changes(seconds(f64::from(time - self.last))?, 1)?,
+        })
+    }
+
+    /// Takes in a visit, or says what is wrong with it or else to be said of it.
     #[inline]
     fn visit(
         &mut self,
         (time, seen): (u32, u64),
         told: Told,
+        may_leave_out: bool,
         clock: Option<&Clock>,
         observe: impl FnOnce(&mut S, &Observation),
     ) -> Result<Result<(), Fault>> {
+        let mut said = Ok(());
         if self.visits == 0 {
             self.first = time;
         } else if time < self.last {
             return Ok(Err(Fault::Backwards));
         } else if time == self.last {
             // What a dated visit saw is not remembered: it may have been the same or not.
-            let is_same = told == Told::EveryChange || (told.is_bare() && seen == self.seen);
+            let is_same = told == Told::EveryChange || (told.is_bare() && seen == u64::from(self.seen));
             return Ok(Err(if is_same { Fault::SameSecond } else { Fault::Differs }));
         } else {
-            let between = |changed: bool| Observation::between(f64::from(self.last), f64::from(time), changed);
-            let seconds = |seconds: f64| Period::of(seconds, Unit::Second);
-            let observation = match told {
-                Told::Digest => between(seen != self.seen)?,
-                Told::Changed => between(seen != 0)?,
-                Told::LastModified if seen > u64::from(self.last) => {
-                    Observation::dated(seconds(f64::from(time - self.last))?, seconds(f64::from(time) - seen as f64)?)?
-                }
-                Told::LastModified => between(false)?,
-                Told::EveryChange => Observation::changes(seconds(f64::from(time - self.last))?, 1)?,
-            };
+            let observation = self.observed((time, seen), told)?;
             let observation = clock.map_or(observation, |clock| clock.observed(f64::from(self.last), &observation));
             if told == Told::LastModified && observation.seen() == Seen::Changed {
                 self.add_undated(whole(observation.elapsed()));
+                said = if seen > u64::from(self.last) { said } else { Err(Fault::OtherDate) };
+            }
+            if !(may_leave_out && told.is_bare() && self.leaves_out(&observation)?) {
+                observe(&mut self.state, &observation);
             }
             self.changes = self.changes.saturating_add(u32::from(observation.has_changed()));
-            observe(&mut self.state, &observation);
         }
-        if told.is_bare() {
-            self.seen = seen;
-        }
+        self.remember(seen, told);
         self.last = time;
         self.visits = self.visits.saturating_add(1);
-        Ok(Ok(()))
+        Ok(said)
+    }
+
+    /// What the next visit is compared with.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "hashes are made of 32 bits")]
+    fn remember(&mut self, seen: u64, told: Told) {
+        match told {
+            Told::Digest | Told::Changed => self.seen = seen as u32,
+            Told::LastModified => {
+                self.apart = Undated::packed(Undated::parts(self.apart).0, Undated::bits(seen));
+            }
+            Told::EveryChange => {}
+        }
     }
 }
 

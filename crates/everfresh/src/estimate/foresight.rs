@@ -63,3 +63,21 @@ pub fn best_foreseen<C: Copy, E: Estimator>(
     let scored = candidates.into_iter().filter_map(|candidate| Some((score(candidate)?, candidate)));
     scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
 }
+
+/// A richer model must have foreseen visits better than a plain one by so many standard errors over pages.
+const BETTER: f64 = 3.0;
+
+/// Were these pages' visits clearly better foreseen by one estimator than by another, a page at a time?
+pub(super) fn is_clearly_better<E: Estimator, F: Estimator>(
+    pages: &[&[Observation]],
+    one: impl Fn() -> E,
+    other: impl Fn() -> F,
+) -> bool {
+    let gain = |page: &&[Observation]| {
+        foresight(&mut one(), *page).log_likelihood - foresight(&mut other(), *page).log_likelihood
+    };
+    let gains: Vec<f64> = pages.iter().map(gain).collect();
+    let (sum, squares) = gains.iter().fold((0.0, 0.0), |(sum, squares), gain| (sum + gain, squares + gain * gain));
+    let error = (squares - sum * sum / gains.len() as f64).max(0.0).sqrt();
+    sum > BETTER * error.max(1.0)
+}

@@ -5,12 +5,27 @@ use crate::units::Rate;
 /// Maximum likelihood for visits at any times: the λ with `k/λ + Σ over changed I/(e^(λI) - 1) = exposure`.
 ///
 /// The exposure is the time that showed no change; k counts changes that were dated or counted one by one. Finite also when
-/// every visit found a change: half an imaginary quiet visit, as long as the changed ones on average, is added. At regular
-/// visits that is CGM's corrected [`Ratio`](super::Ratio), digit by digit, and it takes off most of the bias elsewhere.
+/// every visit found a change: half an imaginary quiet visit, as long as the harmonic mean of the changed ones, is added. At
+/// regular visits that is CGM's corrected [`Ratio`](super::Ratio), digit by digit, and it takes off most of the bias elsewhere. The
+/// harmonic mean, since a change after a long outage tells nothing, and must not lengthen the imaginary visit.
 ///
 /// The interval is what the data support: the rates whose likelihood (without the imaginary visit) is within
-/// `χ²(0.9)/2 = 1.353` of the best, and the estimate itself where the imaginary visit took it farther (lengths that differ by
-/// decades). It has no upper end where every visit found a change, and starts at 0 where none did.
+/// `χ²(0.9)/2 = 1.353` of the best. It has no upper end where every visit found a change, and starts at 0 where none did. Where
+/// the imaginary visit would take the estimate out of it (lengths that differ by decades), the estimate is its nearer end.
+///
+/// ```
+/// use everfresh::estimate::{Estimator, MaximumLikelihood, Observation};
+///
+/// // Every other hour had a change: 16.6 a day, or 15.5 corrected. Then nobody looked for a year.
+/// let mut page = MaximumLikelihood::new();
+/// for hour in 0..10 {
+///     page.observe(&Observation::between(f64::from(hour) * 3600.0, f64::from(hour + 1) * 3600.0, hour % 2 == 0)?);
+/// }
+/// let before = page.estimate().rate.per_day();
+/// page.observe(&Observation::between(0.0, 365.0 * 86_400.0, true)?);
+/// assert!((page.estimate().rate.per_day() / before - 1.0).abs() < 0.02);
+/// # Ok::<(), everfresh::Error>(())
+/// ```
 ///
 /// Quiet visits and counts need two numbers. Changed visits need their lengths: at most 64 are kept, and of more the
 /// closest two are merged, which moves the estimate by less than the square of their relative distance.
@@ -81,6 +96,13 @@ impl MaximumLikelihood {
         })
     }
 
+    /// Half the harmonic mean of the changed lengths; nothing where there are none.
+    fn half_a_visit(&self) -> f64 {
+        let sums = |(n, sum): (f64, f64), (length, count): &(f64, f64)| (n + count, sum + count / length);
+        let (changed, inverse) = self.changed.iter().fold((0.0, 0.0), sums);
+        if changed > 0.0 { 0.5 * changed / inverse } else { 0.0 }
+    }
+
     /// The logarithm of the likelihood, up to a constant.
     fn log_likelihood(&self, rate: f64) -> f64 {
         let counted = if self.counted > 0.0 { self.counted * rate.ln() } else { 0.0 };
@@ -136,11 +158,11 @@ impl Estimator for MaximumLikelihood {
     }
 
     fn estimate(&self) -> Estimate {
-        let (count, total) =
-            self.changed.iter().fold((0.0, 0.0), |(n, sum), (length, count)| (n + count, sum + length * count));
-        let half_a_visit = if count > 0.0 { 0.5 * total / count } else { 0.0 };
+        let interval = self.interval();
         // One dated change at the very visit has no exposure: then nothing bounds the rate.
-        let rate = self.balance(self.exposure + half_a_visit).min(crate::error::LARGEST);
+        let rate = self.balance(self.exposure + self.half_a_visit()).min(crate::error::LARGEST);
+        let high = interval.high.map_or(f64::INFINITY, Rate::per_second);
+        let rate = rate.min(high).max(interval.low.per_second());
         // Observed information times λ²: a counted change tells 1, a changed visit r² e^r/(e^r - 1)².
         let told = self.changed.iter().map(|(length, count)| {
             let r = rate * length;
@@ -148,10 +170,6 @@ impl Estimator for MaximumLikelihood {
         });
         let changes = self.counted + if rate > 0.0 { told.sum() } else { 0.0 };
         let exposure = if rate > 0.0 { changes / rate } else { self.exposure };
-        Estimate {
-            rate: Rate::estimated(rate),
-            interval: self.interval().with(Rate::estimated(rate)),
-            knowledge: Knowledge::new(changes, exposure),
-        }
+        Estimate { rate: Rate::estimated(rate), interval, knowledge: Knowledge::new(changes, exposure) }
     }
 }

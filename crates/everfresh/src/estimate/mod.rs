@@ -44,7 +44,7 @@ pub use naive::Naive;
 pub use profile::{Clock, Profile};
 pub use ratio::Ratio;
 pub use renewal::{Renewal, best_shape};
-pub use sightings::Sightings;
+pub use sightings::{Sightings, is_certain};
 pub use two_rate::{TwoRate, TwoRates, best_rhythm};
 
 use crate::error::{Error, Result, magnitude};
@@ -186,15 +186,6 @@ impl Interval {
     /// An interval from ends per second; an infinite end is none.
     pub(crate) fn per_second(low: f64, high: f64) -> Interval {
         Interval { low: Rate::estimated(low), high: high.is_finite().then(|| Rate::estimated(high)), level: LEVEL }
-    }
-
-    /// The same, reaching as far as this rate.
-    pub(crate) fn with(self, rate: Rate) -> Interval {
-        Interval {
-            low: if rate < self.low { rate } else { self.low },
-            high: self.high.map(|high| if rate > high { rate } else { high }),
-            ..self
-        }
     }
 
     /// Does the interval hold this rate?

@@ -1,3 +1,4 @@
+use super::foresight::is_clearly_better;
 use super::hierarchy::shape_of_log_variance;
 use super::{Estimate, Estimator, Evidence, Interval, Knowledge, LEVEL, Observation, Posterior, Prior, Seen};
 use crate::error::{Result, within};
@@ -50,6 +51,11 @@ impl Renewal {
 
     fn posterior(&self) -> Posterior {
         self.evidence.posterior(self.prior)
+    }
+
+    /// The gamma posterior of the rate where the shape is 1: then operational time is plain time, and the page Poisson. Else none.
+    pub fn poisson(&self) -> Option<Posterior> {
+        (self.shape >= 1.0).then(|| self.posterior())
     }
 
     /// The long-run rate that belongs to θ.
@@ -109,11 +115,17 @@ impl Estimator for Renewal {
     }
 }
 
-/// The Weibull shape, of 0.3 to 1, under which these pages' visits were foreseen best: each visit by those before it.
+/// The Weibull shape, of 0.3 to 1, under which these pages' visits were foreseen best: each visit by those before it. 1, Poisson pages, unless
+/// that was clearly better (three standard errors over pages).
 ///
 /// A shape above 1 (pages that change like clockwork) is not among them: on real traces it did not last.
 pub fn best_shape(prior: Prior, pages: &[&[Observation]]) -> f64 {
-    let shapes = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+    let shapes = [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+    let made = |shape: f64| Some((shape, Renewal::new(prior, shape).ok()?));
     // Every shape of the list is legal.
-    super::best_foreseen(shapes, pages, |shape| Renewal::new(prior, shape).ok()).unwrap_or(1.0)
+    let best = super::best_foreseen(shapes, pages, |shape| Renewal::new(prior, shape).ok()).and_then(made);
+    match (best, Renewal::new(prior, 1.0)) {
+        (Some((shape, bursty)), Ok(poisson)) if is_clearly_better(pages, || bursty, || poisson) => shape,
+        _ => 1.0,
+    }
 }

@@ -9,7 +9,9 @@ use crate::units::{Period, Rate};
 /// the visit before. Of the X lengths I their number, sum and product are kept, and stand for lengths spread log-uniformly with the
 /// same means: exact for regular visits and, to the second order, where visits are more frequent than changes. Visits of two very
 /// different lengths (minutes and days, say) move the rate by a fifth, at ten changes a day by a third.
-/// It depends on no prior and not on the order of the visits, adds up, and fades by a factor.
+/// A change that [was certain](is_certain) after what was seen before is left out: it tells nothing, and its length (an outage, say)
+/// would stretch the law of all others.
+/// It depends on no prior, adds up, fades by a factor and, but for what is left out, does not depend on the order of the visits.
 ///
 /// ```
 /// use everfresh::estimate::{Observation, Prior, Sightings};
@@ -68,12 +70,21 @@ impl Sightings {
     /// Takes in what the next visit saw.
     pub fn observe(&mut self, observation: &Observation) {
         let elapsed = observation.elapsed().seconds();
+        if observation.seen() == Seen::Changed && self.is_certain(elapsed) {
+            return;
+        }
         *self = self.plus(match observation.seen() {
             Seen::Unchanged => Sightings::raw(0.0, elapsed, 0.0, 0.0, 0.0),
             Seen::Changes(n) => Sightings::raw(f64::from(n), elapsed, 0.0, 0.0, 0.0),
             Seen::LastChange(since) => Sightings::raw(1.0, since.seconds(), 0.0, 0.0, 0.0),
             Seen::Changed => Sightings::raw(0.0, 0.0, 1.0, elapsed, elapsed.ln()),
         });
+    }
+
+    fn is_certain(&self, elapsed: f64) -> bool {
+        let [counted, quiet, changed, within] =
+            [self.counted, self.exposure_s, self.changed, self.changed_s].map(f64::from);
+        is_certain(counted + changed, Period::raw(quiet + within), Period::raw(elapsed))
     }
 
     /// Both together.
@@ -149,7 +160,8 @@ impl Sightings {
         let mut estimate = self.estimate(prior);
         if self.is_unbounded() {
             let low = self.grid(&prior).quantile(1.0 - LEVEL);
-            estimate.interval = Interval::per_second(low, f64::INFINITY).with(estimate.rate);
+            // The mean lies above: the density of ln λ is log-concave, and more than a third of such lies below its mean.
+            estimate.interval = Interval::per_second(low, f64::INFINITY);
         }
         estimate
     }
@@ -189,7 +201,7 @@ impl Sightings {
         own.beta().seconds().is_normal().then_some(own)
     }
 
-    /// The likeliest rate per second, with half a quiet visit more, as in [`MaximumLikelihood`](super::MaximumLikelihood); half a change where none was seen.
+    /// The likeliest rate per second, with half a quiet visit more, as long as the changed ones on average; half a change where none was seen.
     fn own_rate(&self) -> f64 {
         let [counted, exposure, changed, within] =
             [self.counted, self.exposure_s, self.changed, self.changed_s].map(f64::from);
@@ -268,6 +280,34 @@ impl Sightings {
         Grid::new(&density)
     }
 }
+
+/// Was a change certain within `elapsed`, for a page that was seen to change so often while it was watched for the time `watched`?
+///
+/// The rate is at least `λ = k (1 - 1/(9k) - 2/(3√k))³ / watched` with a probability of 98 % (Wilson and Hilferty's quantile of a gamma law; changes
+/// that hide others only raise it), and `λ elapsed > 5`: hardly one such visit in a hundred finds no change.
+///
+/// ```
+/// use everfresh::estimate::is_certain;
+/// use everfresh::{Period, Unit};
+/// let hours = |n| Period::of(n, Unit::Hour);
+/// // Five changes in ten hours: one a day is certain to be seen, one in three hours is not.
+/// assert!(is_certain(5.0, hours(10.0)?, hours(48.0)?) && !is_certain(5.0, hours(10.0)?, hours(3.0)?));
+/// // Of a page that changed once hardly anything is.
+/// assert!(!is_certain(1.0, hours(10.0)?, hours(1000.0)?));
+/// # Ok::<(), everfresh::Error>(())
+/// ```
+pub fn is_certain(changes: f64, watched: Period, elapsed: Period) -> bool {
+    let times = elapsed.seconds() / watched.seconds();
+    // Most visits are not worth a root.
+    if changes * times <= SURELY {
+        return false;
+    }
+    let least = 1.0 - 1.0 / (9.0 * changes) - 2.0 / (3.0 * changes.sqrt());
+    changes * least.max(0.0).powi(3) * times > SURELY
+}
+
+/// As many changes, expected, are certain to be at least one.
+const SURELY: f64 = 5.0;
 
 /// Is a rate so far from what a prior expects that a page might be no page of its kind? By the exponent of its large deviations; what is nearer
 /// has no odds of a thousand, and is not worth two integrals.

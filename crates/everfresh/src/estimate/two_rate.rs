@@ -1,4 +1,4 @@
-use super::{Estimate, Estimator, Evidence, Gamma, Knowledge, Observation, Posterior, Prior, Seen, foresight};
+use super::{Estimate, Estimator, Evidence, Gamma, Knowledge, Observation, Posterior, Prior, Seen};
 use crate::error::{Result, magnitude, within};
 use crate::units::Period;
 use std::ops::Bound;
@@ -165,9 +165,6 @@ impl Estimator for TwoRate {
     }
 }
 
-/// A rhythm must have foreseen visits better than a constant rate by so many standard errors over pages.
-const BETTER: f64 = 3.0;
-
 /// The rhythm under which these pages' visits were foreseen best, each visit by those before it; none unless that was clearly better than by
 /// [`Gamma`], a constant rate that is not known.
 ///
@@ -183,12 +180,6 @@ pub fn best_rhythm(prior: Prior, pages: &[&[Observation]]) -> Option<TwoRates> {
         }
     }
     let best = super::best_foreseen(rhythms, pages, |rhythm| Some(TwoRate::new(prior, rhythm)))?;
-    let gain = |page: &[Observation]| {
-        let with = foresight(&mut TwoRate::new(prior, best), page).log_likelihood;
-        with - foresight(&mut Gamma::new(prior), page).log_likelihood
-    };
-    let gains: Vec<f64> = pages.iter().map(|page| gain(page)).collect();
-    let (sum, squares) = gains.iter().fold((0.0, 0.0), |(sum, squares), gain| (sum + gain, squares + gain * gain));
-    let error = (squares - sum * sum / gains.len() as f64).max(0.0).sqrt();
-    (sum > BETTER * error.max(1.0)).then_some(best)
+    let is_better = super::foresight::is_clearly_better(pages, || TwoRate::new(prior, best), || Gamma::new(prior));
+    is_better.then_some(best)
 }

@@ -7,6 +7,7 @@ use clap::builder::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use everfresh::longevity::Cut;
 use everfresh::{Allocation, Frequency, Objective, Order, Period, Rate, Unit};
+use everfresh_sim::contest::Entrant;
 use everfresh_sim::papers::Paper;
 use everfresh_sim::world::Rates;
 
@@ -777,25 +778,42 @@ Examples:
   everfresh simulate --world lognormal --pages 100000 --budget 0.2/day/page --policies all --days 365 --seed 7
   everfresh simulate --world gamma --habit bursty --policies uniform,optimal,posterior --seeds 5
   everfresh simulate --world trace:data/terms --from 2023-01-01 --budget 1/30days/page --report out.html
-  everfresh simulate --world trace:data/terms --objective content --hold-peers --json
+  everfresh simulate --world trace:data/terms --objective content --hold-peers --json";
 
-Policies:
-  told the truth  uniform, proportional, optimal, optimal-age, optimal-harmonic; of content
-                  fs-s, hs-s (mean curves) and fs-d, hs-d (changes as they happen: OP08)
-  learning        posterior, harmonic, content: from their own visits only; curve-fitting,
-                  bound-based, cgm: the same, as OP08 has them
-  other crawlers  nutch, nutch-adaptive, stormcrawler, news-crawl, heritrix, changedetection,
-                  miniflux: with their defaults, at the load they choose
+const SIMULATE_WORDS: &str = "\
+fs-s and hs-s are told mean curves, of content and of equality, fs-d and hs-d changes as they
+happen (OP08); bayes is told how rates are distributed, not which page has which. Who learns does so
+from its own visits only; curve-fitting, bound-based and cgm as OP08 has them. The rules of other
+crawlers have their defaults; they choose their own load, but for meguri's.
 
 A trace is a directory with visits.csv.gz (page,time_unix,content_hash,kind: a row for each
-revision) and, for --objective content, shingles.csv.zst (page,time_unix,added,removed).
+revision) and, for --objective content, shingles.csv.zst (page,time_unix,n,added,removed).
 
 The result: visits, the share of time that copies were fresh, their age, the share of content that
 differed (staleness); how much of the optimum's gain over uniform at the same visits the policy
-has; and how many of its visits the optimum needs for the same.";
+has; and how many of its visits the optimum needs for the same. Visits with a star are more than 2 %
+off the budget.";
+
+/// What stands after the flags of `simulate`, with every policy by name.
+fn simulate_help() -> String {
+    let mut text = format!("{SIMULATE_EXAMPLES}\n\nPolicies:\n");
+    for (kind, names) in Entrant::kinds() {
+        let mut line = format!("  {kind:14} ");
+        for (number, name) in names.iter().enumerate() {
+            let comma = if number + 1 < names.len() { "," } else { "" };
+            if line.len() + name.len() + 2 > 98 {
+                text.push_str(&format!("{line}\n"));
+                line = " ".repeat(17);
+            }
+            line.push_str(&format!(" {name}{comma}"));
+        }
+        text.push_str(&format!("{line}\n"));
+    }
+    format!("{text}\n{SIMULATE_WORDS}")
+}
 
 #[derive(Debug, Args)]
-#[command(after_help = SIMULATE_EXAMPLES)]
+#[command(after_help = simulate_help())]
 pub(crate) struct SimulateArgs {
     /// How rates differ between pages (constant, gamma, lognormal, log-uniform, five-classes), `trace:DIR`, or
     /// `snapshots:PATH`, a directory of dated files or JSON lines as `everfresh longevity` reads them
@@ -849,6 +867,12 @@ pub(crate) struct SimulateArgs {
     /// The most visits that a host allows
     #[arg(long, value_name = "N/TIME", value_parser = cap)]
     pub host_cap: Option<f64>,
+    /// What a fresh copy of a page of weight 1 earns: the table gets a column of net income (RN15)
+    #[arg(long, value_name = "MONEY/TIME", value_parser = benefit, allow_hyphen_values = true)]
+    pub benefit: Option<Benefit>,
+    /// What a visit costs
+    #[arg(long, value_name = "MONEY", default_value_t = 1.0, value_parser = positive, allow_hyphen_values = true, requires = "benefit")]
+    pub visit_cost: f64,
     /// The seed: the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

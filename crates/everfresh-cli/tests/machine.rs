@@ -1031,3 +1031,121 @@ fn a_single_version_is_drawn() {
         assert!(labels.contains(&"0.5") && labels.iter().all(|label| label.len() < 7), "{labels:?}");
     }
 }
+
+#[test]
+fn simulate_as_json_says_under_which_conditions() {
+    let report = json(&[
+        "simulate",
+        "--pages",
+        "50",
+        "--days",
+        "30",
+        "--policies",
+        "stormcrawler,uniform,uniform",
+        "--objective",
+        "content",
+        "--order",
+        "random",
+        "--hold-peers",
+        "--failures",
+        "0.1",
+        "--latency",
+        "1h",
+        "--warmup",
+        "3days",
+        "--hosts",
+        "5",
+        "--host-cap",
+        "1/day",
+        "--seeds",
+        "2",
+        "--json",
+    ]);
+    assert_eq!((&report["objective"], &report["order"]), (&"content".into(), &"random".into()));
+    assert_eq!((&report["peers_held"], &report["seeds"], &report["hosts"]), (&true.into(), &2.into(), &5.into()));
+    for (key, value) in [("failures", 0.1), ("latency_s", 3600.0), ("warmup_days", 3.0), ("host_cap_per_day", 1.0)] {
+        near(&report[key], value);
+    }
+    let rows = report["policies"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["policy"].as_str().unwrap()).collect::<Vec<_>>(), ["stormcrawler", "uniform"]);
+    for row in rows {
+        // Five hosts allow a visit a day each, half of the budget, in 27 days.
+        let (visits, freshness) = (row["visits"].as_f64().unwrap(), row["freshness"].as_f64().unwrap());
+        assert!((100.0..=140.0).contains(&visits) && row["misses_budget"] == true, "{row}");
+        assert!((0.1..0.9).contains(&freshness) && row["freshness_error"].as_f64().unwrap() < 0.1, "{row}");
+    }
+}
+
+#[test]
+fn every_policy_is_in_the_help_and_among_all() {
+    let help = stdout(&["simulate", "--help"]);
+    let all = json(&["simulate", "--pages", "5", "--days", "5", "--policies", "all,uniform", "--json"]);
+    let names = all["policies"].as_array().unwrap().iter().map(|row| row["policy"].as_str().unwrap());
+    let names: Vec<&str> = names.collect();
+    assert!(names.len() > 20 && names[0] == "uniform", "{names:?}");
+    for name in names {
+        let is_in = help.split(|letter: char| letter.is_whitespace() || letter == ',').any(|word| word == name);
+        assert!(is_in, "{name} is not in the help");
+    }
+    assert!(help.lines().all(|line| line.len() <= 120), "{help}");
+}
+
+#[test]
+fn a_report_says_what_the_peers_were_held_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.html");
+    let args = ["simulate", "--pages", "30", "--days", "20", "--policies", "uniform,optimal,heritrix", "--report"];
+    for (flags, words, no_words) in [
+        (&[][..], "at the load they chose", "held to the same budgets"),
+        (&["--hold-peers"], "held to the same budgets", "at the load they chose"),
+    ] {
+        stdout(&[&args[..], &[path.to_str().unwrap()], flags].concat());
+        let page = std::fs::read_to_string(&path).unwrap();
+        assert!(page.contains(words) && !page.contains(no_words) && page.matches("<svg").count() >= 3, "{flags:?}");
+        assert!(page.contains("heritrix"), "{flags:?}");
+    }
+}
+
+#[test]
+fn compare_as_json_has_the_same_numbers() {
+    let visits = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/compare.in/visits.csv");
+    let args = ["compare", visits, "--now", "2026-01-01", "--policies", "uniform,posterior"];
+    let (report, text) = (json(&[&args[..], &["--json"]].concat()), stdout(&args));
+    assert_eq!((&report["pages"], &report["visits"]), (&12.into(), &228.into()));
+    for row in report["policies"].as_array().unwrap() {
+        assert!(text.contains(&format!("{:.4}", row["freshness"].as_f64().unwrap())), "{row}\n{text}");
+    }
+    near(&report["could_be"], report["policies"][1]["freshness"].as_f64().unwrap());
+}
+
+/// RN15's net income of pages that change every ten days and are visited every five, 400 of them for half a year.
+#[test]
+fn simulated_income_is_that_of_the_closed_form() {
+    let report = json(&[
+        "simulate",
+        "--world",
+        "constant",
+        "--pages",
+        "400",
+        "--days",
+        "180",
+        "--budget",
+        "1/5days/page",
+        "--policies",
+        "uniform",
+        "--warmup",
+        "10days",
+        "--benefit",
+        "3/day",
+        "--visit-cost",
+        "2",
+        "--json",
+    ]);
+    let curve = Exponential::new(Rate::per(0.1, Unit::Day).unwrap());
+    let asset = Asset::new(curve, 3.0, Unit::Day, 2.0).unwrap();
+    let expected = asset.net_income_per_second(everfresh::Period::of(5.0, Unit::Day).unwrap()) * Unit::Day.seconds();
+    let (income, error) =
+        (&report["policies"][0]["income_per_page_per_day"], &report["policies"][0]["freshness_error"]);
+    let off = income.as_f64().unwrap() - expected;
+    assert!(off.abs() < 3.0 * 3.0 * error.as_f64().unwrap(), "{income} is not {expected}");
+}

@@ -111,20 +111,50 @@ const NAMES: [(Entrant, &str); 28] = [
     (E::Meguri, "meguri"),
 ];
 
+/// What a policy has to go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Blind,
+    Told,
+    Learning,
+    Peer,
+}
+
 /// OP08 section 4.5: no more than so many times the price is risked.
 const RHO: f64 = 10.0;
 
 /// Periods of the learning phase and of the warm-up grow by so much of the mean period.
 const STEP: f64 = 0.125;
 
-/// Visits of the warm-up of CGM's policy.
-const WARM_UP: u32 = 8;
+/// Visits of the warm-up of CGM's policy, at most.
+const WARM_UP: f64 = 8.0;
 
 /// Pages on which a given price is calibrated, and how close the load must come to the budget.
 const CALIBRATION_PAGES: usize = 1000;
 const CALIBRATED: f64 = 0.01;
 
 impl Entrant {
+    /// The names of the policies of each kind, in order: what the kind is, and who is of it.
+    pub fn kinds() -> [(&'static str, Vec<&'static str>); 4] {
+        let of =
+            |kind: Kind| NAMES.iter().filter(|(entrant, _)| entrant.kind() == kind).map(|(_, name)| *name).collect();
+        [
+            ("told nothing", of(Kind::Blind)),
+            ("told the truth", of(Kind::Told)),
+            ("learning", of(Kind::Learning)),
+            ("other crawlers", of(Kind::Peer)),
+        ]
+    }
+
+    const fn kind(self) -> Kind {
+        match self {
+            E::Uniform => Kind::Blind,
+            E::CurveFitting | E::BoundBased | E::Cgm | E::Posterior | E::Harmonic | E::Content => Kind::Learning,
+            peer if peer.is_peer() => Kind::Peer,
+            _ => Kind::Told,
+        }
+    }
+
     /// All of them.
     pub fn all() -> impl Iterator<Item = Entrant> {
         NAMES.iter().map(|(entrant, _)| *entrant)
@@ -232,9 +262,9 @@ impl Entrant {
     /// The policies of OP08 sections 4 and 5.3, at the price of the conditions.
     fn run_online(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
         let price = Period::of(conditions.price, Unit::Second).ok()?;
-        let step = Period::of(learning_step_s(conditions), Unit::Second).ok()?;
         match self {
             E::CurveFitting => {
+                let step = Period::of(learning_step_s(conditions), Unit::Second).ok()?;
                 let beliefs = Beliefs {
                     rate: Prior::new(0.5, Rate::per(conditions.budget, Unit::Second).ok()?).ok()?,
                     habits: Habits::STEADY,
@@ -250,7 +280,9 @@ impl Entrant {
                 run(world, AtPrice::new(RiskControl::new(bounds, price, RHO).ok()?, PROFILES), conditions, watch)
             }
             _ => {
-                let policy = WarmUp::new(longevity::Cgm::new(price).ok()?, step, WARM_UP).ok()?;
+                let (step_s, visits) = warm_up(conditions);
+                let step = Period::of(step_s, Unit::Second).ok()?;
+                let policy = WarmUp::new(longevity::Cgm::new(price).ok()?, step, visits).ok()?;
                 run(world, AtPrice::new(policy, PROFILES), conditions, watch)
             }
         }
@@ -296,6 +328,13 @@ impl Harness for HeldToBudget {
 fn learning_step_s(conditions: &Conditions) -> f64 {
     let visits = conditions.budget * conditions.duration_s;
     (STEP / conditions.budget).max(8.0 / (visits * conditions.budget))
+}
+
+/// l and the number of visits of the warm-up: no more than half of all there are, soon over, so that the rest can be learnt from.
+fn warm_up(conditions: &Conditions) -> (f64, u32) {
+    let visits = (conditions.budget * conditions.duration_s / 2.0).clamp(1.0, WARM_UP);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    (STEP / conditions.budget, visits as u32)
 }
 
 /// How much is remembered of profiles: one of eight fragments and twelve points.
@@ -421,9 +460,9 @@ impl Contest<'_> {
         let needs_price = entrant.needs_price() && self.conditions.price <= 0.0;
         let price =
             if needs_price { entrant.calibrated(self.world, &self.conditions, watch)? } else { self.conditions.price };
-        (0..self.seeds.max(1))
-            .map(|number| {
-                let seed = self.conditions.seed.wrapping_add(number);
+        self.seeds()
+            .zip(0u64..)
+            .map(|(seed, number)| {
                 let conditions = Conditions { price, seed, ..self.conditions };
                 let part = |share: f64| watch.goes_on((number as f64 + share) / self.seeds.max(1) as f64);
                 if self.hold_peers {
@@ -435,7 +474,7 @@ impl Contest<'_> {
             .collect()
     }
 
-    /// Finds what uniform and optimum reach between the loads of runs, and well below, on a sample of the world.
+    /// Finds what uniform and optimum reach between the loads of runs, and well below, on a sample of the world, with every seed.
     pub fn frontier(&self, loads: &[f64], watch: &dyn Watch) -> Option<Frontier> {
         let step = self.world.step(FRONTIER_PAGES);
         let world = self.world.sample(FRONTIER_PAGES);
@@ -444,25 +483,52 @@ impl Contest<'_> {
         let (low, high) = powers.fold((0.0f64, 0.0f64), |(low, high), power| (low.min(power), high.max(power)));
         #[expect(clippy::cast_possible_truncation, reason = "clamped")]
         let (first, last) = ((low - 5.0).floor().max(-30.0) as i32, (high + 0.01).ceil().min(30.0) as i32);
-        let mut points = Vec::new();
-        for power in first..=last {
-            let conditions = Conditions { budget: base * f64::from(power).exp2(), ..self.conditions };
-            let share = f64::from(power - first) / f64::from(last - first + 1);
-            let part = |_: f64| watch.goes_on(share);
-            let uniform = E::Uniform.run(&world, &conditions, &part)?;
-            let optimum = self.goal.optimum().run(&world, &conditions, &part)?;
-            let part = |page: &PageScore| page.weight * self.goal.part(page);
-            let pages = uniform.pages.iter().zip(&optimum.pages);
-            points.push(Point {
-                load: optimum.load(),
-                uniform: self.goal.reached(&uniform).mean,
-                optimum: self.goal.reached(&optimum).mean,
-                parts: pages.map(|(uniform, optimum)| (part(uniform), part(optimum))).collect(),
-            });
+        let (seeds, mut done) = (self.seeds.max(1) as f64, 0.0);
+        let mut points: Vec<Point> = Vec::new();
+        for seed in self.seeds() {
+            let conditions = Conditions { seed, ..self.conditions };
+            let optimum = Optimum::of(self.goal, &world, &conditions);
+            for (at, power) in (first..=last).enumerate() {
+                let conditions = Conditions { budget: base * f64::from(power).exp2(), ..conditions };
+                let share = done / (seeds * f64::from(last - first + 1));
+                let point = self.point(&world, &optimum, &conditions, &|_: f64| watch.goes_on(share))?;
+                done += 1.0;
+                match points.get_mut(at) {
+                    Some(sum) => sum.add(&point),
+                    None => points.push(point),
+                }
+            }
         }
+        points.iter_mut().for_each(|point| point.divide(seeds));
         // A load at which nobody was visited places nothing.
         points.retain(|point| point.load > 0.0 && point.optimum.is_finite());
         Some(Frontier { step, points })
+    }
+
+    /// What uniform and optimum reach in one run each.
+    fn point(&self, world: &World, optimum: &Optimum, conditions: &Conditions, watch: &dyn Watch) -> Option<Point> {
+        let uniform = E::Uniform.run(world, conditions, watch)?;
+        let optimum = optimum.run(world, conditions, watch)?;
+        let part = |page: &PageScore| page.weight * self.goal.part(page);
+        let pages = uniform.pages.iter().zip(&optimum.pages);
+        Some(Point {
+            load: optimum.load(),
+            uniform: self.goal.reached(&uniform).mean,
+            optimum: self.goal.reached(&optimum).mean,
+            parts: pages.map(|(uniform, optimum)| (part(uniform), part(optimum))).collect(),
+        })
+    }
+
+    /// The seeds of the runs.
+    fn seeds(&self) -> impl Iterator<Item = u64> {
+        let first = self.conditions.seed;
+        (0..self.seeds.max(1)).map(move |number| first.wrapping_add(number))
+    }
+
+    /// Is a policy on the budget, and its load more than a fiftieth off it? Then it is not to be compared with others as it is.
+    pub fn misses_budget(&self, standing: &Standing) -> bool {
+        let on_budget = self.hold_peers || !standing.entrant.chooses_load();
+        on_budget && (standing.load / self.conditions.budget - 1.0).abs() > 0.02
     }
 
     /// What an entrant's runs come to, beside the frontier.
@@ -505,6 +571,46 @@ impl Contest<'_> {
             whole += gain;
         }
         squares.sqrt() / whole.abs()
+    }
+}
+
+/// The optimum for a goal, told once what it has to be told for all budgets.
+enum Optimum {
+    Rates,
+    Curves(Told<Observed>),
+}
+
+impl Optimum {
+    fn of(goal: Goal, world: &World, conditions: &Conditions) -> Optimum {
+        match goal {
+            Goal::Freshness => Optimum::Rates,
+            Goal::Content => Optimum::Curves(told(world, conditions, true)),
+        }
+    }
+
+    fn run(&self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
+        match self {
+            Optimum::Rates => E::Optimal.run(world, conditions, watch),
+            Optimum::Curves(told) => run(world, told.clone(), conditions, watch),
+        }
+    }
+}
+
+impl Point {
+    fn add(&mut self, other: &Point) {
+        self.load += other.load;
+        self.uniform += other.uniform;
+        self.optimum += other.optimum;
+        for (sum, part) in self.parts.iter_mut().zip(&other.parts) {
+            *sum = (sum.0 + part.0, sum.1 + part.1);
+        }
+    }
+
+    fn divide(&mut self, number: f64) {
+        self.load /= number;
+        self.uniform /= number;
+        self.optimum /= number;
+        self.parts.iter_mut().for_each(|part| *part = (part.0 / number, part.1 / number));
     }
 }
 

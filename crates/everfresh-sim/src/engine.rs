@@ -3,6 +3,7 @@
 //! Time is cut into epochs. Within one the price stands, so that pages do not depend on each other: each lives through its
 //! own changes and visits, in parallel, and all is integrated exactly between them. At its end the policy learns from all
 //! pages, and the price is found at which the next epoch spends what the budget allows, less what was spent too much before.
+//! Only pages of a host with a cap depend on each other: they live through an epoch together, and wait for their turn.
 
 use crate::price;
 use crate::score::{PageScore, Score};
@@ -13,6 +14,8 @@ use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::SplitMix64;
 use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Under which conditions a policy runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,11 +63,12 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
         .with_min_len(CHUNK)
         .map(|index| Cell::new(world, &policy, conditions, index))
         .collect();
-    let hosts = Hosts::of(world);
+    let mut hosts = Hosts::of(world, conditions.seed);
     let epochs = epochs(conditions, policy.pricing());
     let mut prices =
         Prices::new(if conditions.price > 0.0 { conditions.price } else { 1.0 / conditions.budget }, &hosts);
     let (mut spent, mut allowed, mut from) = (0.0, 0.0, 0.0);
+    let mut retries = Retries::of(world);
     for (number, to) in epochs.iter().copied().enumerate() {
         if from == conditions.warmup_s {
             cells.par_iter_mut().for_each(Cell::forget_score);
@@ -76,18 +80,20 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
         }
         let live = cells.iter().filter(|cell| cell.born_s < to && cell.dies_s > from && !cell.retired).count() as f64;
         let budget = live * conditions.budget;
+        let due = (budget + behind(allowed - spent, live) / (MAKE_UP * (to - from))).max(0.2 * budget);
         match policy.pricing() {
-            Pricing::Steered => {
-                let due = (budget + behind(allowed - spent, live) / (MAKE_UP * (to - from))).max(0.2 * budget);
-                prices.meet(&policy, &cells, due, live, (from, to));
+            Pricing::Steered => prices.meet(&policy, &cells, retries.without(due), live, (from, to)),
+            Pricing::Ranked => {
+                prices.rank_hosts(&policy, &cells, &hosts, (from, to));
+                prices.rank(&policy, &cells, budget * (to - from) + allowed - spent, (from, to));
             }
-            Pricing::Ranked => prices.rank(&policy, &cells, budget * (to - from) + allowed - spent, (from, to)),
             Pricing::Given | Pricing::Own => {}
         }
         prices.hold_hosts(&policy, &cells, &hosts, (from, to));
         let scene = Scene { world, policy: &policy, conditions, prices: &prices, learnt: learns };
-        let visits: u64 = cells.par_chunks_mut(CHUNK).map(|chunk| scene.advance(chunk, from, to)).sum();
-        spent += visits as f64;
+        let visits = scene.advance_all(&mut cells, &mut hosts, from, to) as f64;
+        retries.learn(visits, due * (to - from));
+        spent += visits;
         allowed += budget * (to - from);
         from = to;
         if !watch.goes_on((number + 1) as f64 / epochs.len() as f64) {
@@ -132,23 +138,80 @@ fn sampled<M>(cells: &[Cell<M>]) -> impl Iterator<Item = &Cell<M>> {
     cells.iter().step_by(cells.len().div_ceil(SAMPLE).max(1))
 }
 
-/// The pages of every host that has a cap.
+/// How many visits there are for each that is due: where some fail and are soon tried again, more than one.
+struct Retries {
+    each: f64,
+    most: f64,
+}
+
+impl Retries {
+    fn of(world: &World) -> Retries {
+        Retries { each: 1.0, most: 1.0 / (1.0 - world.failures.clamp(0.0, 0.99)) }
+    }
+
+    /// What may be due, so that with retries it is `visits`.
+    fn without(&self, visits: f64) -> f64 {
+        visits / self.each
+    }
+
+    /// An epoch that was to have so many visits had these.
+    fn learn(&mut self, visits: f64, wanted: f64) {
+        if wanted > 0.0 {
+            let seen = self.each * visits / wanted;
+            self.each = (self.each + (seen - self.each) / MAKE_UP).clamp(1.0, self.most);
+        }
+    }
+}
+
+/// Hosts that have caps.
 struct Hosts {
-    capped: Vec<(u32, f64, Vec<usize>)>,
-    hosts: usize,
+    capped: Vec<Gate>,
+    /// By its number, where in that list a host is.
+    places: Vec<Option<usize>>,
+}
+
+/// A host with a cap: between two visits to it lies its gap.
+struct Gate {
+    host: u32,
+    /// Visits per second, at most.
+    cap: f64,
+    pages: Vec<usize>,
+    /// When the next visit may be.
+    free_s: f64,
+    /// Were visits due at the end of the last epoch that had to wait?
+    is_behind: bool,
+}
+
+impl Gate {
+    /// How many visits it has room for until a time.
+    fn room(&self, (from, to): (f64, f64)) -> f64 {
+        ((to - self.free_s.max(from)) * self.cap).ceil().max(0.0)
+    }
 }
 
 impl Hosts {
-    fn of(world: &World) -> Hosts {
-        let mut capped: Vec<(u32, f64, Vec<usize>)> =
-            world.host_caps.iter().zip(0u32..).map(|(cap, host)| (host, *cap, Vec::new())).collect();
+    fn of(world: &World, seed: u64) -> Hosts {
+        let gate = |(cap, host): (&f64, u32)| {
+            // A host whose gap is longer than the run has a visit with the probability that its cap says.
+            let free_s = stream(seed, u64::from(host), 6).random::<f64>() / cap;
+            Gate { host, cap: *cap, pages: Vec::new(), free_s, is_behind: false }
+        };
+        let mut capped: Vec<Gate> = world.host_caps.iter().zip(0u32..).map(gate).collect();
         for (index, page) in world.pages.iter().enumerate() {
-            if let Some((_, _, pages)) = capped.get_mut(page.host as usize) {
-                pages.push(index);
+            if let Some(gate) = capped.get_mut(page.host as usize) {
+                gate.pages.push(index);
             }
         }
-        capped.retain(|(_, cap, pages)| cap.is_finite() && !pages.is_empty());
-        Hosts { capped, hosts: world.host_caps.len() }
+        capped.retain(|gate| gate.cap.is_finite() && !gate.pages.is_empty());
+        let mut places = vec![None; world.host_caps.len()];
+        for (place, gate) in capped.iter().enumerate() {
+            places[gate.host as usize] = Some(place);
+        }
+        Hosts { capped, places }
+    }
+
+    fn place(&self, host: u32) -> Option<usize> {
+        self.places.get(host as usize).copied().flatten()
     }
 }
 
@@ -163,7 +226,7 @@ struct Prices {
 
 impl Prices {
     fn new(price: f64, hosts: &Hosts) -> Prices {
-        Prices { price, of_host: vec![0.0; hosts.hosts], stretch: vec![1.0; hosts.hosts] }
+        Prices { price, of_host: vec![0.0; hosts.places.len()], stretch: vec![1.0; hosts.places.len()] }
     }
 
     fn stretch(&self, host: u32) -> f64 {
@@ -184,7 +247,8 @@ impl Prices {
         let scale = live / sample.len() as f64;
         let demand = |price: f64| {
             let parts = sample.par_chunks(CHUNK).map(|chunk| {
-                chunk.iter().map(|cell| cell.about.cost / cell.period(policy, self.on_host(cell.host, price))).sum()
+                let wanted = |cell: &Cell<_>| cell.demand(policy, self.on_host(cell.host, price), to - from);
+                chunk.iter().map(|cell| cell.about.cost * wanted(cell)).sum()
             });
             scale * parts.collect::<Vec<f64>>().iter().sum::<f64>()
         };
@@ -195,27 +259,54 @@ impl Prices {
     /// Finds the price at which as many pages are due before the end of an epoch as there are free visits.
     fn rank<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], free: f64, (from, to): (f64, f64)) {
         let live: Vec<_> = cells.iter().filter(|cell| cell.lives(from, to)).collect();
-        let is_due = |cell: &Cell<P::Memory>, price: f64| {
-            cell.visited_s + cell.factor * cell.period(policy, self.on_host(cell.host, price)) < to
-        };
+        let is_due = |cell: &Cell<P::Memory>, price: f64| cell.is_due(policy, self.on_host(cell.host, price), to);
         let due = |price: f64| live.par_iter().filter(|cell| is_due(cell, price)).count() as f64;
         // Half a visit is no visit.
         self.price =
             if free < 0.5 { 1e30 } else { price::meeting(free, self.price.min(1e25), CLOSE, due).clamp(1e-30, 1e30) };
     }
 
-    /// Slows down the pages of hosts that would get more than their cap: by a price of their own (as in a plan), or, where a
-    /// rule knows no price, by stretching all periods alike.
-    fn hold_hosts<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], hosts: &Hosts, (from, to): (f64, f64)) {
-        for (host, cap, pages) in &hosts.capped {
-            let live: Vec<_> = pages.iter().map(|index| &cells[*index]).filter(|cell| cell.lives(from, to)).collect();
-            let demand = |price: f64| live.iter().map(|cell| 1.0 / cell.period(policy, price)).sum::<f64>();
-            let (wanted, host) = (demand(self.price), *host as usize);
-            if policy.pricing() == Pricing::Steered {
-                let guess = self.of_host[host].max(self.price);
-                self.of_host[host] = if wanted > *cap { price::meeting(*cap, guess, CLOSE, demand) } else { 0.0 };
+    /// The same on each host that has a cap, for the visits that it has room for.
+    fn rank_hosts<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], hosts: &Hosts, (from, to): (f64, f64)) {
+        for gate in &hosts.capped {
+            let live: Vec<_> = gate.pages.iter().map(|at| &cells[*at]).filter(|cell| cell.lives(from, to)).collect();
+            let due = |price: f64| live.iter().filter(|cell| cell.is_due(policy, price, to)).count() as f64;
+            let room = gate.room((from, to));
+            let own = &mut self.of_host[gate.host as usize];
+            *own = if room < 0.5 {
+                1e30
+            } else if due(1e-30) <= room {
+                0.0
             } else {
-                self.stretch[host] = (wanted / cap).max(1.0);
+                // Whole visits meet no number exactly; rather one waits than that a turn is lost.
+                let price = price::meeting(room, own.clamp(1.0, 1e25), CLOSE, due).clamp(1e-30, 1e30);
+                let enough = (0..64).map(|n| price * 0.97f64.powi(n)).find(|price| due(*price) >= room);
+                enough.unwrap_or(price)
+            };
+        }
+    }
+
+    /// Slows down the pages of hosts that would get more than their cap: by a price of their own (as in a plan), or, where a
+    /// rule knows no price, by stretching all periods alike. What is still too much waits for its turn.
+    fn hold_hosts<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], hosts: &Hosts, (from, to): (f64, f64)) {
+        if policy.pricing() == Pricing::Ranked {
+            return;
+        }
+        for gate in &hosts.capped {
+            let live: Vec<_> = gate.pages.iter().map(|at| &cells[*at]).filter(|cell| cell.lives(from, to)).collect();
+            let demand = |price: f64| live.iter().map(|cell| cell.demand(policy, price, to - from)).sum::<f64>();
+            let (wanted, host) = (demand(self.price), gate.host as usize);
+            let own = &mut self.of_host[host];
+            if policy.clairvoyance() != Clairvoyance::None {
+                // What will happen is not known even to them: the price goes up while visits wait, from a first guess on.
+                let guess = 0.2 * live.len() as f64 / gate.cap;
+                let dearer = if *own > self.price { 1.2 * *own } else { guess.max(self.price) };
+                *own = if gate.is_behind { dearer } else { *own / 1.2 };
+            } else if policy.pricing() == Pricing::Steered {
+                *own =
+                    if wanted > gate.cap { price::meeting(gate.cap, own.max(self.price), CLOSE, demand) } else { 0.0 };
+            } else {
+                self.stretch[host] = (wanted / gate.cap).max(1.0);
             }
         }
     }
@@ -245,6 +336,10 @@ struct Cell<M> {
     place: f64,
     visited_s: f64,
     saw_s: f64,
+    /// Did the last visit fail?
+    failed: bool,
+    /// How long a visit takes on average, in seconds.
+    latency_s: f64,
     /// The price at which the period was last asked for, and the period: it is the same until the page is visited, the policy
     /// learns or the price moves.
     asked: (f64, f64),
@@ -279,6 +374,8 @@ impl<M> Cell<M> {
             place: factor,
             visited_s: page.born_s,
             saw_s: page.born_s,
+            failed: false,
+            latency_s: world.latency_s,
             asked: (f64::NAN, 0.0),
             now_s: page.born_s,
             stale_since_s: None,
@@ -299,9 +396,25 @@ impl<M> Cell<M> {
         self.born_s < to && self.dies_s > from && !self.retired
     }
 
+    /// Is it there before a time, and has that not been lived through?
+    fn has_part_in(&self, to: f64) -> bool {
+        self.born_s < to && self.now_s < self.dies_s.min(to)
+    }
+
     /// In seconds, and at least one.
     fn period<P: Policy<Memory = M>>(&self, policy: &P, price: f64) -> f64 {
         policy.period(&self.about, &self.memory, price).seconds().max(1.0)
+    }
+
+    /// How often it is to be visited, per second. The next wait begins when a visit is over. What failed is tried again once,
+    /// however soon, and then goes on as before: a short wait is not one of many in an epoch.
+    fn demand<P: Policy<Memory = M>>(&self, policy: &P, price: f64, epoch_s: f64) -> f64 {
+        let period = self.period(policy, price) + self.latency_s;
+        1.0 / if self.failed { period.max(epoch_s) } else { period }
+    }
+
+    fn is_due<P: Policy<Memory = M>>(&self, policy: &P, price: f64, to: f64) -> bool {
+        self.visited_s + self.factor * self.period(policy, price) < to
     }
 
     /// Adds the time up to `to` to the score.
@@ -345,13 +458,86 @@ fn seconds(time: f64) -> Period {
 }
 
 impl<P: Policy> Scene<'_, P> {
-    /// Lets pages live through an epoch; the number of visits.
-    fn advance(&self, cells: &mut [Cell<P::Memory>], from: f64, to: f64) -> u64 {
-        cells.iter_mut().filter(|cell| cell.born_s < to && cell.now_s < cell.dies_s.min(to)).fold(0, |sum, cell| {
+    /// Lets all pages live through an epoch; the number of visits. Pages of a host with a cap wait for each other.
+    fn advance_all(&self, cells: &mut [Cell<P::Memory>], hosts: &mut Hosts, from: f64, to: f64) -> u64 {
+        if hosts.capped.is_empty() {
+            return cells.par_chunks_mut(CHUNK).map(|chunk| self.advance(chunk.iter_mut(), from, to)).sum();
+        }
+        let mut open: Vec<&mut Cell<P::Memory>> = Vec::new();
+        let mut of_hosts: Vec<Vec<&mut Cell<P::Memory>>> = hosts.capped.iter().map(|_| Vec::new()).collect();
+        for cell in cells {
+            hosts.place(cell.host).map_or(&mut open, |place| &mut of_hosts[place]).push(cell);
+        }
+        let chunks = open.par_chunks_mut(CHUNK);
+        let visits: u64 = chunks.map(|chunk| self.advance(chunk.iter_mut().map(|cell| &mut **cell), from, to)).sum();
+        let gated = hosts.capped.par_iter_mut().zip(of_hosts);
+        visits + gated.map(|(gate, mut cells)| self.advance_host(gate, &mut cells, from, to)).sum::<u64>()
+    }
+
+    fn advance<'c>(&self, cells: impl Iterator<Item = &'c mut Cell<P::Memory>>, from: f64, to: f64) -> u64
+    where
+        P::Memory: 'c,
+    {
+        cells.filter(|cell| cell.has_part_in(to)).fold(0, |sum, cell| {
             let before = cell.score.visits;
             self.live(cell, from, to);
             sum + u64::from(cell.score.visits - before)
         })
+    }
+
+    /// The pages of one host: whoever is due first is visited first, none before the gap after the last visit is over.
+    fn advance_host(&self, gate: &mut Gate, cells: &mut [&mut Cell<P::Memory>], from: f64, to: f64) -> u64 {
+        let visits =
+            |cells: &[&mut Cell<P::Memory>]| cells.iter().map(|cell| u64::from(cell.score.visits)).sum::<u64>();
+        let (before, mut served) = (visits(cells), 0);
+        let is_ranked = self.policy.pricing() == Pricing::Ranked;
+        gate.is_behind = false;
+        // Times are never negative, and so in the order of their bits.
+        let mut due = BinaryHeap::new();
+        for (index, cell) in cells.iter_mut().enumerate().filter(|(_, cell)| cell.has_part_in(to)) {
+            due.extend(self.first_wish(cell, from, to).map(|time| Reverse((time.to_bits(), index))));
+        }
+        while let Some(Reverse((bits, index))) = due.pop() {
+            let cell = &mut *cells[index];
+            // Who ranks pages visits the best of them whenever a visit is free.
+            let due_s = if is_ranked { from } else { f64::from_bits(bits) };
+            let time = due_s.max(gate.free_s).max(from).max(cell.now_s);
+            if time >= to {
+                gate.is_behind = true;
+                self.until(cell, f64::INFINITY, to, Clairvoyance::None);
+            } else if self.until(cell, time, to, Clairvoyance::None).is_some() {
+                self.visit(cell, time);
+                served += 1;
+                gate.free_s = time + 1.0 / gate.cap;
+                let stretch = self.prices.stretch(cell.host);
+                let next = if is_ranked { f64::INFINITY } else { self.due(cell, stretch, to) };
+                let wish = self.until(cell, next, to, self.policy.clairvoyance());
+                due.extend(wish.map(|time| Reverse((time.to_bits(), index))));
+            }
+        }
+        let made = visits(cells) - before;
+        // Visits that found pages gone took their turns too.
+        gate.free_s += (made - served) as f64 / gate.cap;
+        made
+    }
+
+    /// When a page on a host with a cap is to be visited first in an epoch, or was to be before it.
+    fn first_wish(&self, cell: &mut Cell<P::Memory>, from: f64, to: f64) -> Option<f64> {
+        if self.learnt {
+            cell.asked.0 = f64::NAN;
+        }
+        if self.is_worth_it(cell) {
+            return Some(cell.saw_s);
+        }
+        let due = self.due(cell, self.prices.stretch(cell.host), to);
+        let is_chosen = self.policy.pricing() == Pricing::Ranked && due < to;
+        if due < from || is_chosen { Some(due) } else { self.until(cell, due, to, self.policy.clairvoyance()) }
+    }
+
+    /// Has enough happened for a policy that is told of it?
+    fn is_worth_it(&self, cell: &Cell<P::Memory>) -> bool {
+        let price = self.prices.on_host(cell.host, self.prices.price);
+        self.policy.clairvoyance() != Clairvoyance::None && cell.gathered_utility >= cell.about.threshold(price)
     }
 
     fn live(&self, cell: &mut Cell<P::Memory>, from: f64, to: f64) {
@@ -369,31 +555,36 @@ impl<P: Policy> Scene<'_, P> {
                 due = (cell.visited_s + timed.seconds()).max(from);
             }
         }
+        while let Some(time) = self.until(cell, due, to, clairvoyance) {
+            self.visit(cell, time);
+            due = self.due(cell, stretch, to);
+        }
+    }
+
+    /// Lets a page change until its next visit, which is due at a time or, for those who are told of changes, when enough has
+    /// happened: when that is, if it is in this epoch and the page's life.
+    #[inline]
+    fn until(&self, cell: &mut Cell<P::Memory>, due: f64, to: f64, clairvoyance: Clairvoyance) -> Option<f64> {
         loop {
             let change = cell.pair.next_s().min(cell.dies_s);
             let event = change.min(due);
             if event >= to {
                 cell.integrate(to);
-                return;
+                return None;
             }
             cell.integrate(event);
             if due < change {
-                self.visit(cell, due);
-                due = self.due(cell, stretch, to);
-            } else if change >= cell.dies_s {
+                return Some(due);
+            }
+            if change >= cell.dies_s {
                 // Nobody knows until the next visit, which finds nothing; it is the last.
                 cell.score.visits += u32::from(!self.world.ends_are_known && self.comes_again(cell));
                 cell.retired = true;
-                return;
-            } else {
-                cell.change(clairvoyance);
-                if clairvoyance != Clairvoyance::None
-                    && cell.gathered_utility >= cell.about.threshold(self.prices.price)
-                {
-                    due = change;
-                    self.visit(cell, due);
-                    due = self.due(cell, stretch, to);
-                }
+                return None;
+            }
+            cell.change(self.policy.clairvoyance());
+            if clairvoyance != Clairvoyance::None && self.is_worth_it(cell) {
+                return Some(change);
             }
         }
     }
@@ -441,6 +632,7 @@ impl<P: Policy> Scene<'_, P> {
         } else {
             Outcome::Changed { divergence: cell.pair.seen_divergence(), last_change: None }
         };
+        cell.failed = failed;
         let elapsed = seconds(due - cell.saw_s);
         let visit = Visit { now_s: due, elapsed, outcome, fragments: cell.pair.fragments() };
         self.policy.observe(&cell.about, &mut cell.memory, &visit);

@@ -1,8 +1,8 @@
 //! Recorded histories from files.
 //!
 //! A trace is a directory: `visits.csv.gz` has a row for every recorded revision (`page, time_unix, content_hash, kind`; other
-//! columns are not looked at), `shingles.csv.zst`, where it is, the fragments that came and went (`page, time_unix, added,
-//! removed`, hexadecimal hashes), `pages.csv.gz` the path of each page, whose folder is its group. Where shingles are asked
+//! columns are not looked at), `shingles.csv.zst`, where it is, the fragments that came and went (`page, time_unix, n, added,
+//! removed`, hexadecimal hashes; n are there afterwards), `pages.csv.gz` the path of each page, whose folder is its group. Where shingles are asked
 //! for and `visits_text.csv.gz` is there, that is the list of revisions.
 //!
 //! `kind` t is a change of the collector's extraction, not of the page; d, or the hash `-`, a page that is gone; everything
@@ -11,7 +11,7 @@
 use crate::world::{History, Page, Revision, Source, World};
 use everfresh::policy::About;
 use everfresh::{Rate, Unit};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -85,6 +85,8 @@ fn watched(versions: &[(f64, Vec<u64>)]) -> Rows {
 #[derive(Default)]
 struct Rows {
     revisions: Vec<Revision>,
+    /// When each row was, and which revision it is; none for a row that says that the page is gone.
+    listed: Vec<(f64, Option<usize>)>,
     hashes: HashMap<String, u32>,
     gone_s: Option<f64>,
     has_fragments: bool,
@@ -123,9 +125,11 @@ fn revisions(file: &Path) -> Result<ByPage, Error> {
         }
         if hash == "-" || kind == "d" {
             rows.gone_s = Some(time_s);
+            rows.listed.push((time_s, None));
             return Ok(());
         }
         rows.gone_s = None;
+        rows.listed.push((time_s, Some(rows.revisions.len())));
         let next = u32::try_from(rows.hashes.len()).unwrap_or(u32::MAX);
         let content = *rows.hashes.entry(hash.to_owned()).or_insert(next);
         let is_reset = kind == "t" && !rows.revisions.is_empty();
@@ -139,20 +143,71 @@ fn revisions(file: &Path) -> Result<ByPage, Error> {
 /// Puts the fragments to their revisions; pages without fragments are left out.
 fn add_fragments(pages: &mut ByPage, file: &Path) -> Result<(), Error> {
     let places: HashMap<String, usize> = pages.iter().enumerate().map(|(at, (page, _))| (page.clone(), at)).collect();
-    each_row(file, ["page", "time_unix", "added", "removed"], |[page, time, added, removed]| {
-        let Some(rows) = places.get(page).map(|at| &mut pages[*at].1) else { return Ok(()) };
+    let mut replays: Vec<Deltas> = pages.iter().map(|_| Deltas::default()).collect();
+    each_row(file, ["page", "time_unix", "n", "added", "removed"], |[page, time, n, added, removed]| {
+        let Some(at) = places.get(page) else { return Ok(()) };
+        let (rows, deltas) = (&mut pages[*at].1, &mut replays[*at]);
         let time_s = number(time)?;
-        let first = rows.revisions.partition_point(|revision| revision.time_s < time_s);
-        // A revision that the list of revisions does not have changed nothing that counts there.
-        if let Some(revision) = rows.revisions.get_mut(first).filter(|revision| revision.time_s == time_s) {
-            revision.added = hashes(added)?;
-            revision.removed = hashes(removed)?;
+        if time_s < deltas.time_s {
+            return Err(format!("time must not go back, got {time} after {} for page `{page}`", deltas.time_s));
+        }
+        deltas.take(n, &hashes(added)?, &hashes(removed)?)?;
+        if let Some(revision) = deltas.revision_at(time_s, &rows.listed) {
+            deltas.put(&mut rows.revisions[revision]);
             rows.has_fragments = true;
         }
         Ok(())
     })?;
     pages.retain(|(_, rows)| rows.has_fragments);
     Ok(())
+}
+
+/// The fragments of a page while its rows are read.
+#[derive(Default)]
+struct Deltas {
+    /// All that are there.
+    live: HashSet<u64>,
+    /// What came (true) or went since the last revision that the list of revisions has.
+    since: BTreeMap<u64, bool>,
+    time_s: f64,
+    /// How many rows of this time there were.
+    rows: usize,
+}
+
+impl Deltas {
+    fn take(&mut self, n: &str, added: &[u64], removed: &[u64]) -> Result<(), String> {
+        for hash in added {
+            self.live.insert(*hash);
+            self.since.insert(*hash, true);
+        }
+        for hash in removed {
+            self.live.remove(hash);
+            self.since.insert(*hash, false);
+        }
+        let live = self.live.len();
+        if n.parse() == Ok(live) { Ok(()) } else { Err(format!("`n`: {live} fragments are there now, got `{n}`")) }
+    }
+
+    /// The revision of a row: rows of the same second follow each other as those of the list do. None where the page is gone, or where
+    /// the list has nothing, since nothing changed that counts there: what came and went is then told with the next revision.
+    fn revision_at(&mut self, time_s: f64, listed: &[(f64, Option<usize>)]) -> Option<usize> {
+        self.rows = if time_s == self.time_s { self.rows + 1 } else { 1 };
+        self.time_s = time_s;
+        let first = listed.partition_point(|(listed_s, _)| *listed_s < time_s);
+        let of_this_time = listed[first..].iter().take_while(|(listed_s, _)| *listed_s == time_s);
+        of_this_time.take(self.rows).last().and_then(|(_, revision)| *revision)
+    }
+
+    /// Tells a revision what came and went, after what it was told before.
+    fn put(&mut self, revision: &mut Revision) {
+        revision.added.retain(|hash| !self.since.contains_key(hash));
+        revision.removed.retain(|hash| !self.since.contains_key(hash));
+        for (hash, came) in std::mem::take(&mut self.since) {
+            if came { revision.added.push(hash) } else { revision.removed.push(hash) }
+        }
+        revision.added.sort_unstable();
+        revision.removed.sort_unstable();
+    }
 }
 
 fn build(name: String, rows: ByPage, groups: &HashMap<String, u32>, window: &Window) -> Result<(World, f64), String> {

@@ -9,8 +9,9 @@ use everfresh_sim::trace::{self, Window};
 use everfresh_sim::world::{Habit, Synthetic, Weights, World};
 use everfresh_sim::{Conditions, Measured, Score};
 use serde::Serialize;
+use std::collections::HashSet;
 
-use crate::args::{GoalArg, HabitArg, Load, SimulateArgs, WeightsArg, WorldArg};
+use crate::args::{GoalArg, HabitArg, Load, SimulateArgs, WeightsArg, Word, WorldArg};
 use crate::interrupt;
 use crate::output::{self, Grid, number, percent};
 use crate::progress::ShareLine;
@@ -25,24 +26,30 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<()> {
     let contest = contest(args, &world, duration_s)?;
     let line = ShareLine::new();
     let standings = Runner { line: &line, of: 0.7, from: 0.0 }.compare(&contest, &entrants)?;
-    let text = people(&contest, &standings);
+    let earns = args.benefit.as_ref().map(|benefit| Earns { benefit: benefit.per_second, cost: args.visit_cost });
+    let text = people(&contest, &standings, earns);
     if let Some(path) = &args.report {
         let sweep = Runner { line: &line, of: 0.3, from: 0.7 }.sweep(&contest, &entrants)?;
-        report::write(path, &text, &sweep, &standings)?;
+        report::write(path, &text, &sweep, &standings, args.hold_peers)?;
     }
     drop(line);
-    if args.json { output::print_json(&machines(&contest, &standings)) } else { output::print(&text) }
+    if args.json { output::print_json(&machines(&contest, &standings, earns)) } else { output::print(&text) }
 }
 
 pub(crate) fn entrants(names: &[String]) -> Result<Vec<Entrant>> {
-    if names == ["all"] {
-        return Ok(Entrant::all().collect());
-    }
     let known = || Entrant::all().map(Entrant::name).collect::<Vec<_>>().join(", ");
-    names
-        .iter()
-        .map(|name| Entrant::named(name.trim()).with_context(|| format!("no policy `{name}`; there are {}", known())))
-        .collect()
+    let mut entrants: Vec<Entrant> = Vec::new();
+    for name in names {
+        let named: Vec<Entrant> = match name.trim() {
+            "all" => Entrant::all().collect(),
+            name => vec![Entrant::named(name).with_context(|| format!("no policy `{name}`; there are {}", known()))?],
+        };
+        entrants.extend(named);
+    }
+    // Whoever is named twice runs once.
+    let mut seen = HashSet::new();
+    entrants.retain(|entrant| seen.insert(*entrant));
+    Ok(entrants)
 }
 
 fn world(args: &SimulateArgs) -> Result<(World, f64)> {
@@ -203,12 +210,34 @@ impl Runner<'_> {
     }
 }
 
+/// What a fresh copy earns per second, and what a visit costs.
+#[derive(Clone, Copy)]
+struct Earns {
+    benefit: f64,
+    cost: f64,
+}
+
+impl Earns {
+    /// The net income per page and day (RN15): benefit of fresh time less the cost of visits.
+    fn income_per_day(self, standing: &Standing) -> f64 {
+        (self.benefit * standing.freshness.mean - self.cost * standing.load) * Unit::Day.seconds()
+    }
+}
+
 #[derive(Serialize)]
 struct Machines {
     world: String,
     pages: usize,
     days: f64,
     budget_per_page_per_day: f64,
+    objective: &'static str,
+    order: &'static str,
+    peers_held: bool,
+    warmup_days: f64,
+    failures: f64,
+    latency_s: f64,
+    hosts: usize,
+    host_cap_per_day: Option<f64>,
     seed: u64,
     seeds: u64,
     policies: Vec<MachineRow>,
@@ -219,6 +248,8 @@ struct MachineRow {
     policy: &'static str,
     visits: f64,
     visits_per_page_per_day: f64,
+    /// Is it on the budget, and more than 2 % off it?
+    misses_budget: bool,
     freshness: f64,
     freshness_error: f64,
     age_days: f64,
@@ -228,14 +259,17 @@ struct MachineRow {
     share_of_optimum: Option<f64>,
     share_of_optimum_error: Option<f64>,
     optimum_needs: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    income_per_page_per_day: Option<f64>,
 }
 
-fn machines(contest: &Contest<'_>, standings: &[Standing]) -> Machines {
+fn machines(contest: &Contest<'_>, standings: &[Standing], earns: Option<Earns>) -> Machines {
     let day = Unit::Day.seconds();
     let row = |standing: &Standing| MachineRow {
         policy: standing.entrant.name(),
         visits: standing.visits,
         visits_per_page_per_day: standing.load * day,
+        misses_budget: contest.misses_budget(standing),
         freshness: standing.freshness.mean,
         freshness_error: standing.freshness.error,
         age_days: standing.age_s.mean / day,
@@ -245,22 +279,66 @@ fn machines(contest: &Contest<'_>, standings: &[Standing]) -> Machines {
         share_of_optimum: standing.share.map(|share| share.mean),
         share_of_optimum_error: standing.share.map(|share| share.error).filter(|error| error.is_finite()),
         optimum_needs: standing.optimum_needs,
+        income_per_page_per_day: earns.map(|earns| earns.income_per_day(standing)),
     };
+    let World { name, pages, failures, latency_s, .. } = contest.world;
     Machines {
-        world: contest.world.name.clone(),
-        pages: contest.world.pages.len(),
+        world: name.clone(),
+        pages: pages.len(),
         days: contest.conditions.duration_s / day,
         budget_per_page_per_day: contest.conditions.budget * day,
+        objective: objective(contest.goal),
+        order: contest.conditions.order.word(),
+        peers_held: contest.hold_peers,
+        warmup_days: contest.conditions.warmup_s / day,
+        failures: *failures,
+        latency_s: *latency_s,
+        hosts: hosts(contest.world),
+        host_cap_per_day: contest.world.host_caps.first().map(|cap| cap * day),
         seed: contest.conditions.seed,
         seeds: contest.seeds,
         policies: standings.iter().map(row).collect(),
     }
 }
 
-fn people(contest: &Contest<'_>, standings: &[Standing]) -> String {
+const fn objective(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Freshness => "freshness",
+        Goal::Content => "content",
+    }
+}
+
+/// On how many hosts the pages are.
+fn hosts(world: &World) -> usize {
+    world.pages.iter().map(|page| page.host).collect::<HashSet<_>>().len()
+}
+
+/// Under which conditions the policies ran; what is as usual is not said.
+fn terms(contest: &Contest<'_>) -> String {
+    let (day, Conditions { order, warmup_s, .. }) = (Unit::Day.seconds(), contest.conditions);
+    let World { failures, latency_s, host_caps, .. } = contest.world;
+    let peers = if contest.hold_peers { "held to the budget" } else { "at the load they choose" };
+    let mut terms = vec![
+        format!("objective: {}", objective(contest.goal)),
+        format!("order: {}", order.word()),
+        format!("other crawlers: {peers}"),
+    ];
+    let mut add = |is_said: bool, term: String| terms.extend(is_said.then_some(term));
+    add(contest.seeds > 1, format!("runs: {}", contest.seeds));
+    add(warmup_s > 0.0, format!("warm-up: {} days", number(warmup_s / day)));
+    add(*failures > 0.0, format!("failures: {}", percent(*failures)));
+    add(*latency_s > 0.0, format!("latency: {} s", number(*latency_s)));
+    if let Some(cap) = host_caps.first() {
+        add(true, format!("hosts: {}, {} visits a day each", hosts(contest.world), number(cap * day)));
+    }
+    terms.join("; ")
+}
+
+fn people(contest: &Contest<'_>, standings: &[Standing], earns: Option<Earns>) -> String {
     let day = Unit::Day.seconds();
-    let mut grid = Grid::new(&[
+    let mut headings = vec![
         "policy",
+        "visits",
         "visits/page/day",
         "freshness",
         "error",
@@ -269,12 +347,16 @@ fn people(contest: &Contest<'_>, standings: &[Standing]) -> String {
         "of the gain",
         "error",
         "optimum needs",
-    ]);
+    ];
+    headings.extend(earns.map(|_| "income/page/day"));
+    let mut grid = Grid::new(&headings);
     let shares = |value: Measured| format!("{:.4}", value.mean);
     for standing in standings {
-        grid.row(vec![
+        let star = if contest.misses_budget(standing) { "*" } else { "" };
+        let mut row = vec![
             standing.entrant.name().to_owned(),
-            number(standing.load * day),
+            format!("{:.0}", standing.visits),
+            format!("{star}{}", number(standing.load * day)),
             shares(standing.freshness),
             format!("{:.4}", standing.freshness.error),
             number(standing.age_s.mean / day),
@@ -282,15 +364,22 @@ fn people(contest: &Contest<'_>, standings: &[Standing]) -> String {
             standing.share.map_or_else(|| "-".to_owned(), |share| percent(share.mean)),
             standing.share.map_or_else(|| "-".to_owned(), |share| percent(share.error)),
             standing.optimum_needs.map_or_else(|| "-".to_owned(), percent),
-        ]);
+        ];
+        row.extend(earns.map(|earns| number(earns.income_per_day(standing))));
+        grid.row(row);
     }
     let Conditions { duration_s, budget, seed, .. } = contest.conditions;
+    let any_misses = standings.iter().any(|standing| contest.misses_budget(standing));
     format!(
-        "world: {}, {} for {} days, seed {seed}; budget: {} visits per page and day\n\n{}",
+        "world: {}, {} for {} days, seed {seed}; budget: {} visits per page and day\n{}\n\n{}{}",
         contest.world.name,
         output::count(contest.world.pages.len() as f64, "page"),
         number(duration_s / day),
         number(budget * day),
-        grid.text()
+        terms(contest),
+        grid.text(),
+        if any_misses { MISSES } else { "" }
     )
 }
+
+const MISSES: &str = "\n* more than 2 % off the budget: only the last three columns compare it with others\n";

@@ -9,12 +9,16 @@ use super::Sweep;
 use crate::chart::{self, Row};
 
 /// Lines are drawn for policies on a budget, dots for rules at the load they chose.
-pub(super) fn write(path: &Path, table: &str, sweep: &Sweep, standings: &[Standing]) -> Result<()> {
+pub(super) fn write(path: &Path, table: &str, sweep: &Sweep, standings: &[Standing], are_held: bool) -> Result<()> {
+    let peers = if are_held {
+        "Other crawlers' rules beside them: held to the same budgets."
+    } else {
+        "Other crawlers' rules beside them: at the load they chose."
+    };
     let mut sections = vec![(String::new(), table.to_owned())];
-    for (words, wanted) in [
-        ("Told the truth, or nothing: cost against what is left of divergence.", false),
-        ("Other crawlers' rules beside them: at the load they chose.", true),
-    ] {
+    for (words, wanted) in
+        [("Told the truth, or nothing: cost against what is left of divergence.", false), (peers, true)]
+    {
         let series: Vec<_> = sweep
             .iter()
             .filter(|(entrant, _)| entrant.is_peer() == wanted || entrant.is_landmark())

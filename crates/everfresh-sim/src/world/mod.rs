@@ -21,6 +21,7 @@ use everfresh::policy::About;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use recorded::Replay;
+pub(crate) use recorded::Versions;
 use std::sync::Arc;
 use text::Written;
 
@@ -80,14 +81,23 @@ impl World {
         World { name: name.into(), pages, host_caps: Vec::new(), failures: 0.0, latency_s: 0.0, ends_are_known: false }
     }
 
-    /// Every n-th page of the world, at most `most` of them, which live as they would in the whole.
+    /// Every n-th page of the world, at most `most` of them, which live as they would in the whole: of what a host allows, they
+    /// get their share.
     #[must_use]
     pub fn sample(&self, most: usize) -> World {
-        let pages = self.pages.iter().step_by(self.step(most)).cloned().collect();
-        let World { host_caps, failures, latency_s, ends_are_known, .. } = self;
-        let (failures, latency_s, ends_are_known) = (*failures, *latency_s, *ends_are_known);
-        let whole = World::new(self.name.clone(), pages);
-        World { host_caps: host_caps.clone(), failures, latency_s, ends_are_known, ..whole }
+        let pages: Vec<Page> = self.pages.iter().step_by(self.step(most)).cloned().collect();
+        let of_each = |pages: &[Page]| {
+            let mut numbers = vec![0.0; self.host_caps.len()];
+            for page in pages {
+                numbers.get_mut(page.host as usize).into_iter().for_each(|number| *number += 1.0);
+            }
+            numbers
+        };
+        let shares = of_each(&pages).into_iter().zip(of_each(&self.pages));
+        let share = |(cap, (some, all)): (&f64, (f64, f64))| if some > 0.0 { cap * some / all } else { *cap };
+        let host_caps = self.host_caps.iter().zip(shares).map(share).collect();
+        let World { failures, latency_s, ends_are_known, .. } = *self;
+        World { host_caps, failures, latency_s, ends_are_known, ..World::new(self.name.clone(), pages) }
     }
 
     /// The step of [`World::sample`].

@@ -36,6 +36,54 @@ impl History {
     }
 }
 
+/// All revisions of a page with their fragments, to compare any two of them.
+pub(crate) struct Versions<'a> {
+    history: &'a History,
+    fragments: Vec<Vec<u64>>,
+    resets: Vec<usize>,
+}
+
+impl<'a> Versions<'a> {
+    pub(crate) fn of(history: &'a History) -> Versions<'a> {
+        let mut now = Vec::new();
+        let mut version = |revision: &Revision| {
+            take_in(&mut now, revision, history.has_fragments);
+            now.clone()
+        };
+        let fragments = history.revisions.iter().map(&mut version).collect();
+        let resets = (1..history.revisions.len()).filter(|at| history.revisions[*at].is_reset).collect();
+        Versions { history, fragments, resets }
+    }
+
+    /// The resets after one revision, up to another.
+    fn resets_between(&self, base: usize, at: usize) -> impl Iterator<Item = usize> {
+        let from = self.resets.partition_point(|reset| *reset <= base);
+        self.resets[from..].iter().copied().take_while(move |reset| *reset <= at)
+    }
+
+    /// How far a copy of revision `base` is from revision `at`, which is not before it.
+    pub(crate) fn divergence(&self, base: usize, at: usize) -> f64 {
+        let mut resets = self.resets_between(base, at).peekable();
+        if resets.peek().is_none() {
+            return jaccard_distance(&self.fragments[at], &self.fragments[base]);
+        }
+        let mut copy = self.fragments[base].clone();
+        for reset in resets {
+            take_in(&mut copy, &self.history.revisions[reset], self.history.has_fragments);
+        }
+        jaccard_distance(&self.fragments[at], &copy)
+    }
+
+    /// Is a copy of revision `base` equal to revision `at`?
+    pub(crate) fn is_fresh(&self, base: usize, at: usize) -> bool {
+        let content = |at: usize| self.history.revisions[at].content;
+        let copied = self
+            .resets_between(base, at)
+            .fold(content(base), |copied, reset| if copied == content(reset - 1) { content(reset) } else { copied });
+        copied == content(at)
+    }
+}
+
 fn take_in(fragments: &mut Vec<u64>, revision: &Revision, has_fragments: bool) {
     if !has_fragments {
         fragments.clear();

@@ -457,6 +457,33 @@ mod tests {
         About { weight, ..About::new(Rate::STATIC) }
     }
 
+    /// What each rule waits after changes (c) and quiet visits (q), a day apart, in days.
+    #[test]
+    fn rules_are_those_of_their_projects() {
+        fn check<P: Policy>(policy: &P, cases: &[(&str, f64)]) {
+            for (letters, days) in cases {
+                let outcome = |letter| if letter == 'c' { CHANGED } else { Outcome::Unchanged };
+                let visits: Vec<_> = letters.chars().map(|letter| (1.0, outcome(letter))).collect();
+                let waits = after(policy, &page(1.0), &visits) / DAY;
+                assert!((waits / days - 1.0).abs() < 1e-9, "{letters}: {waits}, not {days}");
+            }
+        }
+        let (quiet, busy, busier) = ("q".repeat(40), "c".repeat(40), "c".repeat(80));
+        let (quiet, busy, busier) = (quiet.as_str(), busy.as_str(), busier.as_str());
+        // i 0.8 after a change and 1.4 after none, from 30 days; due at now - 0.3 (now - last change) + i; at most a year.
+        let nutch = [("c", 24.0), ("cc", 19.2), ("cq", 24.0 * 1.4 - 0.3), ("q", 30.0 * 1.4 - 0.3)];
+        check(&NutchAdaptive, &nutch);
+        check(&NutchAdaptive, &[(quiet, 365.0 - 0.3 * 40.0), (busier, 1.0 / 1440.0)]);
+        // Half the way to an hour after a change, half as long again after none, from a day; at most 14.
+        let hour = 1.0 / 24.0;
+        let storm = [("", 1.0), ("c", 0.5 + 0.5 * hour), ("q", 1.5), ("qqc", 1.125 + 0.5 * hour), (quiet, 14.0)];
+        check(&StormCrawler::DEFAULT, &storm);
+        check(&StormCrawler::NEWS, &[("c", 0.8 + 0.2 * 1.5 * hour), ("q", 1.5), (quiet, 90.0)]);
+        check(&Heritrix, &[("", 1.0), ("c", 1.0 / 1.5), ("q", 1.5), ("qc", 1.0), (quiet, 28.0), (busy, hour)]);
+        // A week by the entries of a week, seven days back among them; at most a day.
+        check(&Feed(Miniflux), &[("", 1.0), ("c", 1.0), ("cccccccc", 7.0 / 8.0), ("ccccccccqqqqqqqq", 1.0)]);
+    }
+
     #[test]
     fn nutch_counts_three_strikes() {
         let failed = |times: usize| vec![(1.0, Outcome::Failed); times];

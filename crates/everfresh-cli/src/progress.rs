@@ -109,7 +109,7 @@ impl ProgressLine {
         let text = if by_rows {
             format!("{{prefix}}: {{human_pos}} of {{human_len}} {rows_are}, {{rate}}, {{eta}} left")
         } else {
-            format!("{{prefix}}: {{msg}}, {{bytes}} of {{total_bytes}}, {{eta}} left")
+            "{prefix}: {msg}, {bytes} of {total_bytes}, {eta} left".to_owned()
         };
         // A line that cannot be drawn as wished is drawn plainly.
         if let Ok(style) = style(&text) {

@@ -269,8 +269,8 @@ fn a_full_disk_is_a_failure_and_a_closed_pipe_is_not() {
 fn a_bound_on_the_size_of_files_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let rows: String = (0..20_000).map(|row| format!("page-{row},{}\n", 1 + row % 9)).collect();
-    std::fs::write(path("pages.csv"), format!("page,rate\n{rows}")).unwrap();
+    let rows: Vec<String> = (0..20_000).map(|row| format!("page-{row},{}\n", 1 + row % 9)).collect();
+    std::fs::write(path("pages.csv"), format!("page,rate\n{}", rows.concat())).unwrap();
     for out in ["plan.csv", "plan.parquet", "plan.arrow", "plan.csv.gz"] {
         let program = env!("CARGO_BIN_EXE_everfresh");
         let script =

@@ -113,9 +113,9 @@ fn resting(dir: &Path) -> Vec<(String, f64)> {
 
 fn configure(dir: &Path, limits: &str, pages: &[String]) {
     let start = "budget = \"100000/day\"\ncontact = \"me@example.org\"\n[fetch]\nallow = [\"127.0.0.0/8\"]\n";
-    let sources: String =
+    let sources: Vec<String> =
         pages.iter().map(|page| format!("[[sources]]\naddress = \"{page}\"\npin = \"1s\"\n")).collect();
-    std::fs::write(dir.join("everfresh.toml"), format!("{start}{limits}{sources}")).unwrap();
+    std::fs::write(dir.join("everfresh.toml"), format!("{start}{limits}{}", sources.concat())).unwrap();
 }
 
 #[test]

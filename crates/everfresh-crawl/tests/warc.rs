@@ -126,7 +126,7 @@ fn records_of_redirected_pages_name_who_answered_and_are_found_by_the_page() {
             assert_eq!(archive.read(version).unwrap().bytes, b"<p>soup");
             let record = archive.record(version).unwrap();
             assert_eq!(record.target(), Some(version.target.as_deref().unwrap_or(page)));
-            let refers = version.revisit.then(|| version.target.as_deref()).flatten();
+            let refers = version.target.as_deref().filter(|_| version.revisit);
             assert_eq!(record.field("WARC-Refers-To-Target-URI"), refers);
         }
     };

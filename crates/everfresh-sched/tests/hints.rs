@@ -224,7 +224,9 @@ fn seen(pages: u64, now_s: f64) -> Scheduler<Memory> {
 /// Visits all that are due.
 fn visit(scheduler: &mut Scheduler<Memory>, now_s: f64, outcome: Outcome) -> usize {
     let leases = scheduler.lease(now_s, 1000).unwrap();
-    leases.iter().for_each(|lease| scheduler.complete(now_s, lease.id, outcome).unwrap());
+    for lease in &leases {
+        scheduler.complete(now_s, lease.id, outcome).unwrap();
+    }
     leases.len()
 }
 

@@ -499,7 +499,9 @@ impl Contest<'_> {
                 }
             }
         }
-        points.iter_mut().for_each(|point| point.divide(seeds));
+        for point in &mut points {
+            point.divide(seeds);
+        }
         // A load at which nobody was visited places nothing.
         points.retain(|point| point.load > 0.0 && point.optimum.is_finite());
         Some(Frontier { step, points })

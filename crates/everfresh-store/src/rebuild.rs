@@ -152,5 +152,5 @@ fn swap(dir: &Path, new: &Path, is_lost: bool) -> io::Result<()> {
 /// A name that nothing in a directory has yet: this one, or with a number.
 fn unused(dir: &Path, name: &str) -> PathBuf {
     let named = |number: u32| dir.join(if number == 1 { name.to_owned() } else { format!("{name}.{number}") });
-    (1..).map(named).find(|path| !path.exists()).unwrap_or_else(|| dir.join(name))
+    (1..=u32::MAX).map(named).find(|path| !path.exists()).unwrap_or_else(|| dir.join(name))
 }

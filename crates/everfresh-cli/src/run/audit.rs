@@ -132,7 +132,9 @@ impl Pace {
         if let Some(last) = kept.iter().map(|(next, _)| **next).max() {
             tokio::time::sleep_until(last).await;
         }
-        kept.iter_mut().for_each(|(next, gap)| **next = Instant::now() + *gap);
+        for (next, gap) in &mut kept {
+            **next = Instant::now() + *gap;
+        }
     }
 }
 

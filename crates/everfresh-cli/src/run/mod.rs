@@ -272,7 +272,7 @@ impl Setup {
                 desk.scheduler.limit(desk.now_s, host, limits).map_err(failure)?;
             }
         }
-        self.hold_to_usual_gap(desk, &named)?;
+        hold_to_usual_gap(desk, &named)?;
         for (name, group) in &self.config.groups {
             let (rule, limits) = (group.rule()?, group.limits()?);
             let group = desk.scheduler.store_mut().group(name).map_err(failure)?;
@@ -284,17 +284,6 @@ impl Setup {
             }
         }
         Ok(named)
-    }
-
-    /// Hosts that got their limits from an earlier run, as by their robots.txt, have at least the gap that all have now.
-    fn hold_to_usual_gap(&self, desk: &mut Desk, named: &HashMap<HostId, HostLimits>) -> Result<()> {
-        let usual = *desk.scheduler.state().settings().limits();
-        let is_short = |(host, limits): &(HostId, HostLimits)| !named.contains_key(host) && limits.gap() < usual.gap();
-        let short: Vec<_> = desk.scheduler.state().limited_hosts().filter(is_short).collect();
-        for (host, limits) in short {
-            desk.scheduler.limit(desk.now_s, host, limits.with_gap(usual.gap())?).map_err(failure)?;
-        }
-        Ok(())
     }
 
     /// What should be said of the settings, though it may be as it is.
@@ -334,6 +323,17 @@ impl Setup {
         }
         Ok(settings)
     }
+}
+
+/// Hosts that got their limits from an earlier run, as by their robots.txt, have at least the gap that all have now.
+fn hold_to_usual_gap(desk: &mut Desk, named: &HashMap<HostId, HostLimits>) -> Result<()> {
+    let usual = *desk.scheduler.state().settings().limits();
+    let is_short = |(host, limits): &(HostId, HostLimits)| !named.contains_key(host) && limits.gap() < usual.gap();
+    let short: Vec<_> = desk.scheduler.state().limited_hosts().filter(is_short).collect();
+    for (host, limits) in short {
+        desk.scheduler.limit(desk.now_s, host, limits.with_gap(usual.gap())?).map_err(failure)?;
+    }
+    Ok(())
 }
 
 /// Which parts of pages count, which are followed, and which gaps hosts have by name.

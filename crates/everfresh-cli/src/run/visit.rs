@@ -85,7 +85,7 @@ pub(crate) async fn visit(sources: &Sources, task: Task, clock: Clock) -> Found 
         }
         Came::Gone(_) => {
             found.outcome = Outcome::Gone;
-            let absent_since = if task.note.was_gone { task.note.absent_since } else { found.second() };
+            let absent_since = if task.note.was_gone { task.note.absent_since } else { Some(found.second()) };
             found.note = Some(Note { was_gone: true, absent_since, ..task.note });
         }
         Came::Failed(failure) => found.outcome = Outcome::Failed { retryable: failure.reason.retryable() },
@@ -117,8 +117,8 @@ impl Found {
 
     /// The second in which it came back, as notes have it.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts of floats saturate")]
-    fn second(&self) -> Option<u64> {
-        Some(self.at_s as u64)
+    fn second(&self) -> u64 {
+        self.at_s as u64
     }
 
     fn take_hints(&mut self, hints: &Hints) {
@@ -149,7 +149,7 @@ impl Found {
         let is_other = task.note.known.as_ref().is_none_or(|before| before.bytes_digest() != known.bytes_digest());
         let validators = fetched.hints.validators;
         let was_forbidden = task.note.forbids_archiving == Some(true) && !task.note.was_gone;
-        let since = if was_forbidden { task.note.absent_since } else { self.second() };
+        let since = if was_forbidden { task.note.absent_since } else { Some(self.second()) };
         self.note = Some(Note {
             validators,
             known: Some(known),

@@ -125,6 +125,7 @@ impl Job {
 
 /// What is decoded of a table.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 struct Wish {
     with_key: bool,
     with_host: bool,

@@ -286,7 +286,7 @@ impl Page {
         }
     }
 
-    /// In SVG and MathML an element may be closed at once; elsewhere the slash means nothing.
+    /// In SVG and `MathML` an element may be closed at once; elsewhere the slash means nothing.
     fn may_close_itself(&self, tag: &Tag) -> bool {
         let foreign = [name_code(b"svg"), name_code(b"math")];
         let mut around = self.open.iter().rev().take(DEEPEST_CLOSED).map(|open| open.name);

@@ -122,7 +122,7 @@ fn configure(dir: &Path, limits: &str, pages: &[String]) {
 fn hosts_by_name_have_what_all_have_where_nothing_else_is_said() {
     let (host, dir) = (Host::plain(), tempfile::tempdir().unwrap());
     let pages = ["/1", "/2", "/3"].map(|path| host.url(path));
-    let limits = format!("[limits]\ngap = \"1500ms\"\n[hosts.\"{}\"]\nconcurrency = 1\n", host.address);
+    let limits = format!("[limits]\ngap = \"1.5s\"\n[hosts.\"{}\"]\nconcurrency = 1\n", host.address);
     configure(dir.path(), &limits, &pages);
     visit_all(dir.path());
     assert_eq!(host.times_asked(), 3);

@@ -70,13 +70,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
     let names = desk.scheduler.store().names();
     let groups: Vec<Named> = standing.groups.iter().map(|(group, part)| named(names.group(*group), part)).collect();
     let hosts: Vec<Named> = standing.hosts.iter().map(|(host, part)| named(names.host(*host), part)).collect();
-    let mut resting: Vec<(&str, f64)> = desk
-        .scheduler
-        .state()
-        .blocked_hosts(now_s)
-        .map(|(host, until_s)| (names.host(host).unwrap_or("?"), until_s - now_s))
-        .collect();
-    resting.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let resting = resting(&desk);
     let budget = desk.scheduler.state().settings().budget_per_second();
     if args.json {
         return output::print_json(&serde_json::json!({
@@ -130,6 +124,16 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
         text.push_str(&format!("freshness is that of {} pages\n", standing.sample));
     }
     output::print(&text)
+}
+
+/// Hosts that are left alone and for how long yet, longest first.
+fn resting(desk: &Desk) -> Vec<(&str, f64)> {
+    let names = desk.scheduler.store().names();
+    let blocked = desk.scheduler.state().blocked_hosts(desk.now_s);
+    let mut resting: Vec<(&str, f64)> =
+        blocked.map(|(host, until_s)| (names.host(host).unwrap_or("?"), until_s - desk.now_s)).collect();
+    resting.sort_by(|a, b| b.1.total_cmp(&a.1));
+    resting
 }
 
 fn table(name: &str, rows: &[Named], most: usize) -> String {

@@ -1,7 +1,7 @@
 //! The pictures of the documentation, drawn from the library.
 
 use anyhow::{Result, anyhow};
-use everfresh::estimate::{Estimator, Gamma, Naive, Observation, Prior, Ratio};
+use everfresh::estimate::{Drifting, Estimator, Gamma, Habits, Naive, Observation, Prior, Ratio};
 use everfresh::{Objective, Order, Page, Period, Plan, Price, Rate, Terms, Unit};
 use plotters::prelude::*;
 
@@ -19,6 +19,7 @@ pub fn all() -> Result<Vec<(&'static str, String)>> {
 pub(crate) const FRESHNESS: RGBColor = RGBColor(0, 114, 178);
 pub(crate) const AGE: RGBColor = RGBColor(213, 94, 0);
 pub(crate) const PROPORTIONAL: RGBColor = RGBColor(120, 120, 120);
+const DRIFTING: RGBColor = RGBColor(0, 158, 115);
 
 /// CGM03 figure 11: how often a page is to be visited, against how often it changes; the five pages of Table IV on it.
 fn frequency_against_rate() -> Result<String> {
@@ -67,46 +68,56 @@ fn frequency_against_rate() -> Result<String> {
     Ok(svg)
 }
 
-/// The mean of an estimate over the truth, against the changes per visit: exactly, over the number of visits that find a change.
+/// The mean of estimates over the truth, and their standard deviation, against the changes per visit: exactly, over the number of
+/// visits that find a change. At regular visits the maximum of the likelihood is the corrected ratio.
 fn bias_of_estimators() -> Result<String> {
     let mut svg = String::new();
     let draw = |svg: &mut String| -> Result<(), Box<dyn std::error::Error>> {
-        let area = SVGBackend::with_string(svg, (760, 400)).into_drawing_area();
+        let area = SVGBackend::with_string(svg, (760, 720)).into_drawing_area();
         area.fill(&WHITE)?;
-        let mut chart = ChartBuilder::on(&area)
-            .margin(16)
-            .x_label_area_size(44)
-            .y_label_area_size(52)
-            .build_cartesian_2d(0.0..5.0, 0.0..1.6)?;
-        chart
-            .configure_mesh()
-            .x_desc("changes per visit")
-            .y_desc("mean estimate / truth")
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(BLACK.mix(0.08))
-            .label_style(("sans-serif", 14))
-            .draw()?;
         let prior = Prior::new(0.5, Rate::per(1.0, Unit::Day)?)?;
-        let naive = by_changed_visits(10, Naive::new)?;
-        let few = by_changed_visits(10, Ratio::new)?;
-        let many = by_changed_visits(50, Ratio::new)?;
-        let gamma = by_changed_visits(10, || Gamma::new(prior))?;
-        for (label, colour, estimates) in [
-            ("naive", PROPORTIONAL, naive),
-            ("corrected ratio, 10 visits", FRESHNESS, few),
-            ("corrected ratio, 50 visits", BLACK, many),
-            ("gamma posterior, 10 visits, prior around 1", AGE, gamma),
+        let estimators = [
+            ("naive, 10 visits", PROPORTIONAL, by_changed_visits(10, Naive::new)?),
+            ("corrected ratio and maximum likelihood, 10 visits", FRESHNESS, by_changed_visits(10, Ratio::new)?),
+            ("the same, 50 visits", BLACK, by_changed_visits(50, Ratio::new)?),
+            ("gamma posterior, 10 visits, prior around 1", AGE, by_changed_visits(10, || Gamma::new(prior))?),
+            (
+                "drifting, 10 visits, the same prior",
+                DRIFTING,
+                by_changed_visits(10, || Drifting::new(prior, Habits::STEADY))?,
+            ),
+        ];
+        let panels = area.split_evenly((2, 1));
+        for (panel, what, of) in [
+            (&panels[0], "mean estimate / truth", mean_estimate as fn(&[f64], f64) -> f64),
+            (&panels[1], "standard deviation / truth", deviation),
         ] {
-            let curve = (4..=250).map(|i| f64::from(i) / 50.0).map(|r| (r, mean_estimate(&estimates, r) / r));
-            chart.draw_series(LineSeries::new(curve, colour.stroke_width(2)))?.label(label).legend(line(colour));
+            let mut chart = ChartBuilder::on(panel)
+                .margin(16)
+                .x_label_area_size(44)
+                .y_label_area_size(52)
+                .build_cartesian_2d(0.0..5.0, 0.0..1.6)?;
+            chart
+                .configure_mesh()
+                .x_desc("changes per visit")
+                .y_desc(what)
+                .light_line_style(TRANSPARENT)
+                .bold_line_style(BLACK.mix(0.08))
+                .label_style(("sans-serif", 14))
+                .draw()?;
+            for (label, colour, estimates) in &estimators {
+                let curve = (4..=250).map(|i| f64::from(i) / 50.0).map(|r| (r, of(estimates, r) / r));
+                let series = chart.draw_series(LineSeries::new(curve, colour.stroke_width(2)))?;
+                series.label(*label).legend(line(*colour));
+            }
+            chart
+                .configure_series_labels()
+                .position(SeriesLabelPosition::UpperRight)
+                .label_font(("sans-serif", 14))
+                .border_style(TRANSPARENT)
+                .background_style(WHITE.mix(0.8))
+                .draw()?;
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
-            .label_font(("sans-serif", 14))
-            .border_style(TRANSPARENT)
-            .background_style(WHITE.mix(0.8))
-            .draw()?;
         area.present()?;
         Ok(())
     };
@@ -127,6 +138,12 @@ fn by_changed_visits<E: Estimator>(visits: u32, make: impl Fn() -> E) -> everfre
         estimates.push(estimator.estimate().rate.per_day());
     }
     Ok(estimates)
+}
+
+/// Their standard deviation there.
+fn deviation(estimates: &[f64], r: f64) -> f64 {
+    let squares: Vec<f64> = estimates.iter().map(|estimate| estimate * estimate).collect();
+    (mean_estimate(&squares, r) - mean_estimate(estimates, r).powi(2)).max(0.0).sqrt()
 }
 
 /// Their mean when the page changes r times per visit: a binomial number of visits finds a change.

@@ -111,10 +111,14 @@ fn resting(dir: &Path) -> Vec<(String, f64)> {
     status["resting"].as_array().unwrap().iter().map(one).collect()
 }
 
-fn configure(dir: &Path, limits: &str, pages: &[String]) {
+/// Visited by every run.
+const SOON: &str = "pin = \"1s\"";
+
+/// Pages of a configuration, each with further lines.
+fn configure(dir: &Path, limits: &str, pages: &[String], each: &str) {
     let start = "budget = \"100000/day\"\ncontact = \"me@example.org\"\n[fetch]\nallow = [\"127.0.0.0/8\"]\n";
     let sources: Vec<String> =
-        pages.iter().map(|page| format!("[[sources]]\naddress = \"{page}\"\npin = \"1s\"\n")).collect();
+        pages.iter().map(|page| format!("[[sources]]\naddress = \"{page}\"\n{each}\n")).collect();
     std::fs::write(dir.join("everfresh.toml"), format!("{start}{limits}{}", sources.concat())).unwrap();
 }
 
@@ -123,7 +127,7 @@ fn hosts_by_name_have_what_all_have_where_nothing_else_is_said() {
     let (host, dir) = (Host::plain(), tempfile::tempdir().unwrap());
     let pages = ["/1", "/2", "/3"].map(|path| host.url(path));
     let limits = format!("[limits]\ngap = \"1.5s\"\n[hosts.\"{}\"]\nconcurrency = 1\n", host.address);
-    configure(dir.path(), &limits, &pages);
+    configure(dir.path(), &limits, &pages, "");
     visit_all(dir.path());
     assert_eq!(host.times_asked(), 3);
     assert!(host.least_gap() > Duration::from_millis(1400), "{:?}", host.least_gap());
@@ -139,7 +143,12 @@ fn a_rest_is_not_shortened_by_who_comes_back_later() {
             _ => (busy, String::new(), Duration::from_millis(700)),
         }
     }));
-    configure(dir.path(), "[limits]\ngap = \"0s\"\nconcurrency = 2\n", &["/long", "/short"].map(|path| host.url(path)));
+    configure(
+        dir.path(),
+        "[limits]\ngap = \"0s\"\nconcurrency = 2\n",
+        &["/long", "/short"].map(|path| host.url(path)),
+        "",
+    );
     visit_all(dir.path());
     assert_eq!(host.times_asked(), 2);
     let resting = resting(dir.path());
@@ -151,7 +160,7 @@ fn a_crawl_delay_ends_when_it_is_no_longer_asked_for() {
     let (host, dir) = (Host::plain(), tempfile::tempdir().unwrap());
     let dir = dir.path();
     host.asks("User-agent: *\nCrawl-delay: 7\n");
-    configure(dir, "[limits]\ngap = \"0s\"\n", &[host.url("/1")]);
+    configure(dir, "[limits]\ngap = \"0s\"\n", &[host.url("/1")], SOON);
     let gap_s = || {
         let word = "gap_s=";
         let text = visit_all(dir);
@@ -182,7 +191,7 @@ fn who_redirects_lead_to_is_spared() {
     let here = Host::start(Box::new(move |path| {
         ("301 Moved Permanently".to_owned(), format!("location: {to}{path}\r\n"), Duration::ZERO)
     }));
-    configure(dir, "[limits]\ngap = \"0s\"\nconcurrency = 1\n", &["/1", "/2"].map(|path| here.url(path)));
+    configure(dir, "[limits]\ngap = \"0s\"\nconcurrency = 1\n", &["/1", "/2"].map(|path| here.url(path)), SOON);
     visit_all(dir);
     let asked = there.times_asked();
     assert!(resting(dir).iter().any(|(host, rest_s)| *host == there.address && *rest_s > 3500.0), "{:?}", resting(dir));

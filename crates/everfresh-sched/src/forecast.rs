@@ -215,7 +215,8 @@ impl State {
         let live = self.live_slots();
         let sample: Vec<u32> = strided(&live, SAMPLED).collect();
         let scale = live.len() as f64 / sample.len().max(1) as f64;
-        let (tick, floor_s, late) = (Tick::floor(now), self.floor_s(), self.late_by_budget());
+        let (priced, each) = self.priced();
+        let (tick, floor_s, late) = (Tick::floor(now), self.floor_s(), self.late_by_budget(&priced, each));
         let piece = |slots: &[u32]| {
             let mut sums = Sums::default();
             for slot in slots {
@@ -289,23 +290,25 @@ impl State {
 
     /// What the last plan leads to, told by a sample as large as it had.
     pub(crate) fn expected(&self) -> Freshness {
-        let some: Vec<u32> = self.pages.strided(PRICED).collect();
-        let live = some.par_iter().filter(|slot| self.is_live(**slot));
-        let sample: Vec<Asking> = live.map(|slot| self.asking(*slot, self.own_prices(*slot))).collect();
-        let (scale, floor_s, late) =
-            (self.pages.len() as f64 / some.len().max(1) as f64, self.floor_s(), self.late_by_budget());
+        let (sample, scale) = self.priced();
+        let (floor_s, late) = (self.floor_s(), self.late_by_budget(&sample, scale));
         let gap_s =
             |page: &Asking| self.gap_s(page, self.price, floor_s) * late.max(self.full.late(self.pages.get(page.slot)));
         self.freshness_at(&sample, gap_s).scaled(scale)
     }
 
-    /// By which factor all that is promised takes more than the budget; at least 1.
-    fn late_by_budget(&self) -> f64 {
+    /// As many pages as a plan looks at for a price, and how many each stands for.
+    fn priced(&self) -> (Vec<Asking>, f64) {
         let some: Vec<u32> = self.pages.strided(PRICED).collect();
         let live = some.par_iter().filter(|slot| self.is_live(**slot));
-        let sample: Vec<Asking> = live.map(|slot| self.asking(*slot, self.own_prices(*slot))).collect();
-        let (scale, floor_s) = (self.pages.len() as f64 / some.len().max(1) as f64, self.floor_s());
-        let promised_per_s = scale * sum(&sample, |page| page.cost / self.gap_s(page, HIGHEST, floor_s));
+        let sample = live.map(|slot| self.asking(*slot, self.own_prices(*slot))).collect();
+        (sample, self.pages.len() as f64 / some.len().max(1) as f64)
+    }
+
+    /// By which factor all that is promised takes more than the budget; at least 1.
+    fn late_by_budget(&self, sample: &[Asking], scale: f64) -> f64 {
+        let floor_s = self.floor_s();
+        let promised_per_s = scale * sum(sample, |page| page.cost / self.gap_s(page, HIGHEST, floor_s));
         (promised_per_s / self.settings.budget_per_s).max(1.0)
     }
 

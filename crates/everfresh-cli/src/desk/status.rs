@@ -110,7 +110,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
     }
     if overload.latest > 1.05 {
         text.push_str(&format!(
-            "the latest promise is {} times as late as it was to be\n",
+            "the longest wait of a page that is due is {} times what was promised\n",
             output::number(overload.latest)
         ));
     }

@@ -206,10 +206,9 @@ impl Input {
         &self,
         with_key: bool,
         each: impl Fn(Batch) -> Result<T> + Sync,
-        mut collect: impl FnMut(T, Done) -> Result<()>,
+        collect: impl FnMut(T, Done) -> Result<()>,
     ) -> Result<()> {
-        let wish = Wish { with_key, ..Wish::ALL };
-        self.scan_as(wish, each, |results, done| results.into_iter().try_for_each(|result| collect(result, done)))
+        self.scan_whole(Wish { with_key, ..Wish::ALL }, each, collect)
     }
 
     /// The same without the hosts.
@@ -217,9 +216,17 @@ impl Input {
         &self,
         with_key: bool,
         each: impl Fn(Batch) -> Result<T> + Sync,
+        collect: impl FnMut(T, Done) -> Result<()>,
+    ) -> Result<()> {
+        self.scan_whole(Wish { with_key, with_host: false, ..Wish::ALL }, each, collect)
+    }
+
+    fn scan_whole<T: Send>(
+        &self,
+        wish: Wish,
+        each: impl Fn(Batch) -> Result<T> + Sync,
         mut collect: impl FnMut(T, Done) -> Result<()>,
     ) -> Result<()> {
-        let wish = Wish { with_key, with_host: false, ..Wish::ALL };
         self.scan_as(wish, each, |results, done| results.into_iter().try_for_each(|result| collect(result, done)))
     }
 

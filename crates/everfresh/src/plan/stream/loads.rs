@@ -133,8 +133,8 @@ impl Loads {
 
     fn note(&self, caps: &[f64], (host, spent, rows): (u32, f64, u32)) {
         let sum = &self.sums[host as usize];
-        // Not negative, and at most 2^24: a hundred threads that do so at the same time do no harm.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        // A hundred threads that do so at the same time do no harm.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and at most 2^24")]
         let share = ((spent / caps[host as usize]).min(256.0) * SHARE_UNIT).ceil() as u64;
         let share = if sum.load(Ordering::Relaxed) < FULL_ENOUGH { share } else { 0 };
         sum.fetch_add(share << 32 | u64::from(rows), Ordering::Relaxed);

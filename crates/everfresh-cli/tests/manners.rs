@@ -204,3 +204,53 @@ fn who_redirects_lead_to_is_spared() {
     visit_all(dir);
     assert_eq!(here.times_asked(), pages);
 }
+
+#[test]
+fn a_host_that_is_no_longer_named_has_what_all_have() {
+    let (host, dir) = (Host::plain(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    let pages = ["/1", "/2", "/3"].map(|path| host.url(path));
+    let usual = "[limits]\ngap = \"0s\"\n";
+    configure(dir, &format!("{usual}[hosts.\"{}\"]\ngap = \"1.5s\"\n", host.address), &pages, SOON);
+    visit_all(dir);
+    assert!(host.least_gap() > Duration::from_millis(1400), "{:?}", host.least_gap());
+    host.asked.lock().unwrap().clear();
+    std::thread::sleep(Duration::from_millis(1500));
+    configure(dir, usual, &pages, SOON);
+    visit_all(dir);
+    assert!(host.least_gap() < Duration::from_millis(1000), "{:?}", host.least_gap());
+}
+
+#[test]
+fn a_host_by_name_gets_its_crawl_delay_from_the_first_visit_of_the_next_run_on() {
+    let (host, dir) = (Host::plain(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    host.asks("User-agent: *\nCrawl-delay: 2\n");
+    let limits = format!("[limits]\ngap = \"0s\"\n[hosts.\"{}\"]\nconcurrency = 1\n", host.address);
+    configure(dir, &limits, &["/1", "/2"].map(|path| host.url(path)), SOON);
+    visit_all(dir);
+    host.asked.lock().unwrap().clear();
+    std::thread::sleep(Duration::from_secs(2));
+    visit_all(dir);
+    assert!(host.times_asked() >= 2);
+    assert!(host.least_gap() > Duration::from_millis(1900), "{:?}", host.least_gap());
+}
+
+#[test]
+fn a_host_that_had_too_much_to_do_is_slowed_down_further_by_the_next_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let host =
+        Host::start(Box::new(|_| ("503 Service Unavailable".to_owned(), String::new(), Duration::from_millis(10))));
+    configure(dir, "[limits]\ngap = \"0s\"\n", &[host.url("/1")], "");
+    visit_all(dir);
+    let kept = dir.join("everfresh-data/slowed.json");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), format!("{{\"{}\":60.0}}", host.address));
+    assert!((50.0..=60.0).contains(&resting(dir)[0].1), "{:?}", resting(dir));
+    // As if the run before had come to eight minutes, with a store that has forgotten the rest.
+    std::fs::remove_dir_all(dir.join("everfresh-data")).unwrap();
+    std::fs::create_dir(dir.join("everfresh-data")).unwrap();
+    std::fs::write(&kept, format!("{{\"{}\":480.0}}", host.address)).unwrap();
+    visit_all(dir);
+    assert!((950.0..=960.0).contains(&resting(dir)[0].1), "{:?}", resting(dir));
+}

@@ -272,3 +272,60 @@ fn many_pages_are_changed_together() {
     assert!(said(dir, &["remove", "https://a.example/1", "https://a.example/2"]).contains("forgot 2 pages"));
     assert_eq!(json(dir, &["status"])["pages"], 24_998);
 }
+
+#[test]
+fn what_is_done_to_pages_is_told_to_machines() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let pages = sources(dir, 3, "1000/day", "");
+    said(dir, &["run", "everfresh.toml", "--once"]);
+    let address = |page: &str| format!("file://{page}");
+    let pinned = json(dir, &["pin", &pages[0], "1h"]);
+    assert_eq!((&pinned["page"], &pinned["pinned_s"]), (&address(&pages[0]).into(), &3600.0.into()));
+    assert_eq!(json(dir, &["explain", &pages[0]])["waits_for"], "its pin");
+    assert_eq!(json(dir, &["pin", &pages[0], "--off"])["pinned_s"], serde_json::Value::Null);
+    let noticed = json(dir, &["notice", &pages[0], &pages[1]]);
+    assert_eq!(noticed["pages"], serde_json::json!([address(&pages[0]), address(&pages[1])]));
+    assert_eq!(noticed["taken_in_at_once"], false);
+    let removed = json(dir, &["remove", &pages[2]]);
+    assert_eq!(removed, serde_json::json!({ "removed": [address(&pages[2])], "pages": 2 }));
+    let rebuilt = json(dir, &["rebuild"]);
+    assert_eq!((&rebuilt["pages"], &rebuilt["lost"]), (&2.into(), &serde_json::Value::Null));
+    assert!(rebuilt["events"].as_u64().unwrap() >= 8, "{rebuilt}");
+}
+
+/// `script` gives the program a terminal of its own.
+#[test]
+#[cfg(target_os = "linux")]
+fn on_a_terminal_there_is_a_view_that_is_drawn_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    sources(dir, 20, "864000/day", "pin = \"1s\"");
+    let (columns, rows) = (60, 20);
+    let command = format!(
+        "stty cols {columns} rows {rows}; exec timeout -s INT 4 '{}' run everfresh.toml",
+        env!("CARGO_BIN_EXE_everfresh")
+    );
+    let script = Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "typescript"])
+        .current_dir(dir)
+        .env_remove("EVERFRESH_STORE")
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = std::fs::read_to_string(dir.join("typescript")).unwrap();
+    // `timeout` says 124, or what the program ended with when it was interrupted.
+    assert!(matches!(script.status.code(), Some(124 | 130 | 0)), "{:?}: {text}", script.status);
+    let frames: Vec<&str> = text.split("A\u{1b}[J").collect();
+    assert!(frames.len() >= 4, "{} frames: {text}", frames.len());
+    for words in ["freshness", "age", "price", "spending", "due and waiting", "hosts slowed down", "visits"] {
+        assert!(frames[2].contains(words), "{words}: {}", frames[2]);
+    }
+    for line in frames[2].lines().filter(|line| !line.contains('\u{1b}')) {
+        assert!(line.trim_end().chars().count() <= columns, "{line}");
+    }
+    assert!(frames[2].lines().count() <= rows, "{}", frames[2]);
+    // What was done stays when the view ends.
+    assert!(text.contains(" visits: ") && text.contains(" unchanged, 0 gone, 0 failed"), "{text}");
+}

@@ -606,7 +606,7 @@ fn what_a_configuration_no_longer_says_holds_no_longer() {
     let configure = |keys: &str, rule: &str| {
         let text = format!(
             "budget = \"1000/day\"\n[[sources]]\naddress = \"{first}\"\n{keys}\n[[sources]]\naddress = \"{second}\"\n\
-             group = \"slow\"\n[groups.slow]\n{rule}\n"
+             group = \"slow\"\n{rule}\n"
         );
         std::fs::write(dir.join("everfresh.toml"), text).unwrap();
         said(dir, &["run", "everfresh.toml", "--once"]);
@@ -617,12 +617,12 @@ fn what_a_configuration_no_longer_says_holds_no_longer() {
     };
     let waits = |page: &str| json(dir, &["explain", page, "--json"])["waits_for"].as_str().unwrap().to_owned();
     let keys = "weight = 5\ncost = 2\ngroup = \"news\"\nmin_period = \"1h\"\nmax_period = \"9days\"\npin = \"3h\"";
-    configure(keys, "period = \"2h\"");
+    configure(keys, "[groups.slow]\nperiod = \"2h\"");
     assert!(row(&first).iter().any(|cell| cell == "5.0") && row(&first).iter().any(|cell| cell == "news"));
     assert_eq!((waits(&first).as_str(), waits(&second).as_str()), ("its pin", "its group's period"));
     // What was set beside the configuration stays.
     said(dir, &["pin", &second, "1h"]);
-    configure("", "");
+    configure("", "[groups.slow]");
     let cells = row(&first);
     assert!(!cells.iter().any(|cell| ["5.0", "2.0", "news"].contains(&cell.as_str())), "{cells:?}");
     assert!(cells.iter().any(|cell| cell == "default"), "{cells:?}");
@@ -630,6 +630,29 @@ fn what_a_configuration_no_longer_says_holds_no_longer() {
     assert_eq!(waits(&second), "its pin");
     said(dir, &["pin", &second, "--off"]);
     assert_ne!(waits(&second), "its group's period");
+    // Nor does what was said of a group that is no longer named at all.
+    configure("", "[groups.slow]\nperiod = \"2h\"");
+    assert_eq!(waits(&second), "its group's period");
+    configure("", "");
+    assert_ne!(waits(&second), "its group's period");
+}
+
+#[test]
+fn a_sitemap_brings_in_no_more_pages_than_there_may_be() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    let names: Vec<String> = (0..50).map(|number| format!("/{number}")).collect();
+    web.set("/sitemap.xml", &sitemap(&names.iter().map(String::as_str).collect::<Vec<_>>()));
+    let source = format!("[limits]\ngap = \"0s\"\n[[sources]]\naddress = \"{}\"\n", web.url("/sitemap.xml"));
+    let config = format!("most_pages = 20\n{source}follow = true\npin = \"1s\"\n");
+    std::fs::write(dir.join("everfresh.toml"), config).unwrap();
+    let text = said(dir, &RUN);
+    assert_eq!(text.matches("as many pages as there may be").count(), 1, "{text}");
+    let pages = || said(dir, &["export"]).lines().count() - 1;
+    assert_eq!(pages(), 20);
+    pause();
+    said(dir, &RUN);
+    assert_eq!(pages(), 20);
 }
 
 #[test]

@@ -96,6 +96,9 @@ pub(crate) struct RemoveArgs {
     pub pages: Vec<String>,
     #[command(flatten)]
     pub store: StoreArgs,
+    /// JSON instead of a sentence
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Visits a page every so often, whatever is known of it.
@@ -115,6 +118,9 @@ pub(crate) struct PinArgs {
     pub off: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    /// JSON instead of a sentence
+    #[arg(long)]
+    pub json: bool,
 }
 
 const NOTICE_EXAMPLES: &str = "\
@@ -135,6 +141,9 @@ pub(crate) struct NoticeArgs {
     pub pages: Vec<String>,
     #[command(flatten)]
     pub store: StoreArgs,
+    /// JSON instead of a sentence
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Derives all state anew from the visit log.
@@ -142,6 +151,9 @@ pub(crate) struct NoticeArgs {
 pub(crate) struct RebuildArgs {
     #[command(flatten)]
     pub store: StoreArgs,
+    /// JSON instead of a sentence
+    #[arg(long)]
+    pub json: bool,
 }
 
 const BACKUP_EXAMPLES: &str = "\

@@ -11,9 +11,9 @@ pub(crate) mod status;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use everfresh::Unit;
-use everfresh_sched::{Error, PageId, Scheduler, Settings};
-use everfresh_store::{Durable, rebuild as rebuild_store};
+use everfresh::{Period, Unit};
+use everfresh_sched::{Error, GroupId, GroupRule, HostId, HostLimits, PageId, Scheduler, Settings};
+use everfresh_store::{Durable, Rebuilt, rebuild as rebuild_store};
 
 use crate::interrupt::Unfinished;
 use crate::output;
@@ -139,6 +139,30 @@ impl Desk {
         store.page(address, |page| state.knows(page)).map_err(failure)
     }
 
+    /// Gives a host its limits, if it has others.
+    pub(crate) fn limit_host(&mut self, host: HostId, limits: HostLimits) -> Result<()> {
+        if self.scheduler.state().host_limits(host) != limits {
+            self.scheduler.limit(self.now_s, host, limits).map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a group its limits, if it has others.
+    pub(crate) fn limit_group(&mut self, group: GroupId, limits: HostLimits) -> Result<()> {
+        if self.scheduler.state().group_limits(group) != limits {
+            self.scheduler.limit_group(self.now_s, group, limits).map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a group its rule, if it has another.
+    pub(crate) fn rule_group(&mut self, group: GroupId, rule: GroupRule) -> Result<()> {
+        if self.scheduler.state().group_rule(group) != rule {
+            self.scheduler.rule(self.now_s, group, rule).map_err(failure)?;
+        }
+        Ok(())
+    }
+
     /// Keeps the state, so that nothing is replayed on opening.
     pub(crate) fn close(mut self) -> Result<()> {
         self.scheduler.compact().map_err(failure)?;
@@ -175,6 +199,11 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<()> {
         desk.scheduler.remove(desk.now_s, *page).map_err(failure)?;
     }
     desk.scheduler.release().map_err(failure)?;
+    if args.json {
+        let removed = args.pages.iter().map(|page| list::configured(page)).collect::<Result<Vec<_>>>()?;
+        let pages_left = desk.scheduler.state().len();
+        return output::print_json(&serde_json::json!({ "removed": removed, "pages": pages_left }));
+    }
     let copies = args.store.data.join("copies");
     let stay = if copies.is_dir() { format!("; copies stay in `{}`", copies.display()) } else { String::new() };
     output::say(&format!("forgot {}{stay}", output::count(pages.len() as f64, "page")));
@@ -190,7 +219,16 @@ pub(crate) fn pin(args: &PinArgs) -> Result<()> {
         Some(period) => terms.pinned(period).context("cannot pin")?,
         None => terms.unpinned(),
     };
-    desk.scheduler.change(desk.now_s, page, terms).map_err(failure)
+    desk.scheduler.change(desk.now_s, page, terms).map_err(failure)?;
+    let (address, period_s) = (list::configured(&args.page)?, args.period.map(Period::seconds));
+    if args.json {
+        return output::print_json(&serde_json::json!({ "page": address, "pinned_s": period_s }));
+    }
+    output::say(&match period_s {
+        Some(period_s) => format!("`{address}` is visited every {} from now on", status::time(period_s)),
+        None => format!("`{address}` is visited when the price says so"),
+    });
+    Ok(())
 }
 
 /// `everfresh rebuild`
@@ -199,6 +237,12 @@ pub(crate) fn rebuild(args: &RebuildArgs) -> Result<()> {
     let line = crate::progress::CountLine::new("events");
     let rebuilt = rebuild_store(&args.store.data, &who(), &mut |number| line.at(number)).map_err(failure)?;
     drop(line);
+    if args.json {
+        let Rebuilt { pages, events, files, lost } = rebuilt;
+        return output::print_json(
+            &serde_json::json!({ "pages": pages, "events": events, "files": files, "lost": lost }),
+        );
+    }
     output::say(&format!(
         "rebuilt {} from {} in {}",
         output::count(rebuilt.pages as f64, "page"),

@@ -25,7 +25,7 @@ const fn key(table: &'static str, name: &'static str, kind: &'static str, meanin
 }
 
 /// Every key there is. `everfresh reference` prints it.
-pub(crate) const KEYS: [Key; 45] = [
+pub(crate) const KEYS: [Key; 46] = [
     key("", "budget", "\"500/day\"", "what may be spent: visits (or cost) per time; needed, here or as --budget"),
     key("", "data", "path", "the directory for everything that is kept; everfresh-data beside this file unless set"),
     key("", "objective", "word", "what to keep: freshness (the default), age, harmonic or content"),
@@ -34,6 +34,13 @@ pub(crate) const KEYS: [Key; 45] = [
     key("", "workers", "number", "visits that go on at a time, at most; 64 unless set"),
     key("", "replan", "time", "how often the price is found anew; 10min unless set"),
     key("", "copies", "true or false", "whether copies are kept, as WARC files; true unless set"),
+    key(
+        "",
+        "most_pages",
+        "number",
+        "from so many pages on, feeds and sitemaps that are followed bring in no more; 1000000 unless set",
+    ),
+    key("", "log", "word", "what is written for people where no terminal is: lines (the default) or json"),
     key("fetch", "connect", "time", "until there is a connection; 10s unless set"),
     key("fetch", "first_byte", "time", "until the head of an answer has come; 30s unless set"),
     key("fetch", "visit", "time", "for one whole visit with all its redirects; 60s unless set"),
@@ -72,12 +79,7 @@ pub(crate) const KEYS: [Key; 45] = [
         "when visits to such a host may begin: days and hours, several with commas",
     ),
     key("limits", "zone", "text", "the time zone of the hours, such as Europe/Berlin; UTC unless set"),
-    key(
-        "hosts.NAME",
-        "gap",
-        "time",
-        "the same for one host, by name: \"https://example.org\"; what was once set stays until it is set anew",
-    ),
+    key("hosts.NAME", "gap", "time", "the same for one host, by name: \"https://example.org\""),
     key("hosts.NAME", "visits", "\"100/hour\"", "the same for one host"),
     key("hosts.NAME", "concurrency", "number", "the same for one host"),
     key("hosts.NAME", "hours", "\"mon-fri 22-6\"", "when visits to it may begin: days and hours, several with commas"),
@@ -120,7 +122,6 @@ pub(crate) const KEYS: [Key; 45] = [
         "true or false",
         "whether the pages that a feed or sitemap names are taken in; false unless set",
     ),
-    key("", "log", "word", "what is written for people where no terminal is: lines (the default) or json"),
 ];
 
 /// The reference as Markdown.
@@ -154,6 +155,7 @@ pub(crate) struct Config {
     pub workers: Option<usize>,
     pub replan: Option<String>,
     pub copies: Option<bool>,
+    pub most_pages: Option<usize>,
     pub log: Option<String>,
     #[serde(default)]
     pub fetch: Fetch,

@@ -5,15 +5,14 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use everfresh::Period;
 use everfresh::policy::Aim;
-use everfresh_sched::{GroupId, GroupRule, HostId, PageTerms};
+use everfresh_sched::{GroupId, GroupRule, HostId, HostLimits, PageTerms};
 
-use super::Setup;
-use super::config::{Config, Source, aim};
+use super::config::{Config, Group, Source, aim};
+use super::{Setup, beside};
 use crate::desk::{Desk, failure, list};
-use crate::output;
 
 /// The configuration that was last followed.
 const FILE: &str = "followed.toml";
@@ -21,8 +20,9 @@ const FILE: &str = "followed.toml";
 /// Takes back what the last configuration said and this one does not.
 pub(crate) fn take_back(setup: &Setup, desk: &mut Desk) -> Result<()> {
     // Without it, or with one that cannot be read, nothing is known to have been said.
-    let before = fs::read_to_string(setup.data.join(FILE)).ok().and_then(|text| Config::parse(&text).ok());
-    for mut before in before.map_or_else(Vec::new, |config| config.sources) {
+    let before = beside::recall(&setup.data, FILE).and_then(|text| Config::parse(&text).ok());
+    let Config { sources, hosts, groups, .. } = before.unwrap_or_default();
+    for mut before in sources {
         before.address = before.address.map(|address| list::seen_from(&setup.base, address));
         let same = |source: &&Source| (&source.address, &source.list) == (&before.address, &before.list);
         if let Some(source) = setup.config.sources.iter().find(same) {
@@ -30,11 +30,21 @@ pub(crate) fn take_back(setup: &Setup, desk: &mut Desk) -> Result<()> {
         }
     }
     let usual = GroupRule::Aim(setup.config.objective.as_deref().map_or(Ok(Aim::Freshness), aim)?);
-    for (name, group) in &setup.config.groups {
-        let is_unruled = group.rule()?.is_none();
+    for name in groups.keys().chain(setup.config.groups.keys()) {
+        let said = setup.config.groups.get(name);
         let group = desk.scheduler.store_mut().group(name).map_err(failure)?;
-        if is_unruled && desk.scheduler.state().group_rule(group) != usual {
-            desk.scheduler.rule(desk.now_s, group, usual).map_err(failure)?;
+        if said.map(Group::rule).transpose()?.flatten().is_none() {
+            desk.rule_group(group, usual)?;
+        }
+        if said.is_none() {
+            desk.limit_group(group, HostLimits::NONE)?;
+        }
+    }
+    let usual = *desk.scheduler.state().settings().limits();
+    for name in hosts.keys().filter(|name| !setup.config.hosts.contains_key(*name)) {
+        if let Ok(address) = list::configured(name) {
+            let host = desk.scheduler.store_mut().host(&list::host(&address)).map_err(failure)?;
+            desk.limit_host(host, usual)?;
         }
     }
     Ok(())
@@ -42,10 +52,8 @@ pub(crate) fn take_back(setup: &Setup, desk: &mut Desk) -> Result<()> {
 
 /// Keeps a configuration that is followed from now on.
 pub(crate) fn remember(data: &Path, config: &Path) -> Result<()> {
-    // Whoever is cut off here has the file as it was, or the new one.
-    let new = data.join(format!("{FILE}.new"));
-    let kept = fs::copy(config, &new).and_then(|_| fs::rename(&new, data.join(FILE)));
-    kept.map_err(|error| output::machine("cannot keep the configuration", error))
+    let text = fs::read_to_string(config).with_context(|| format!("cannot read `{}`", config.display()))?;
+    beside::remember(data, FILE, &text, "the configuration")
 }
 
 /// Gives the pages of a source what they would have had without what it no longer says.

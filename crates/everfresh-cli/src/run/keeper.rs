@@ -19,6 +19,7 @@ use super::clock::Clock;
 use super::note::{AllRules, Note};
 use super::notices::Notices;
 use super::robots;
+use super::slowed::Slowed;
 use super::space::is_of_space;
 use super::visit::{Copy, Found, Task, record, visit};
 use crate::desk::status::time;
@@ -51,6 +52,8 @@ pub(crate) struct Keeper {
     pub rules: AllRules,
     /// Feeds and sitemaps whose pages are taken in.
     pub follows: HashSet<PageId>,
+    /// From so many pages on, those bring in no more.
+    pub most_pages: usize,
     /// Limits of hosts that were set for them.
     pub limits: HashMap<HostId, HostLimits>,
     pub tally: Tally,
@@ -63,7 +66,9 @@ pub(crate) struct Keeper {
     replanned_s: f64,
     expected: Freshness,
     kept_events: u64,
-    slowed: HashMap<HostId, f64>,
+    slowed: Slowed,
+    /// Was it said that there are as many pages as there may be?
+    is_full_said: bool,
     /// When it was last said that the clock was set back.
     clock_said_s: f64,
     /// Hosts that are left alone, and until when.
@@ -136,8 +141,6 @@ const LAST_VISITS: Duration = Duration::from_secs(10);
 const PLANNED: u32 = 1 << 18;
 /// A state is kept after so many events, or after half as many as there are pages.
 const KEEP_EVENTS: u64 = 200_000;
-/// A host that says it has too much to do, without a date, is left alone for so long; each time twice as long, for a day at most.
-const SLOW_S: f64 = 60.0;
 
 /// A promise that nothing changes for less than this is no promise.
 const SHORTEST_PROMISE_S: f64 = 60.0;
@@ -157,6 +160,7 @@ impl Keeper {
         Keeper {
             kept_events: scheduler.store().events(),
             notices: Notices::of(scheduler.store().dir()),
+            slowed: Slowed::recall(scheduler.store().dir()),
             resting: scheduler.state().blocked_hosts(clock.now_s()).collect(),
             scheduler,
             archive,
@@ -166,6 +170,8 @@ impl Keeper {
             replan_s: 600.0,
             rules: AllRules::default(),
             follows: HashSet::new(),
+            most_pages: 1_000_000,
+            is_full_said: false,
             limits: HashMap::new(),
             tally: Tally::default(),
             going_on: HashSet::new(),
@@ -174,7 +180,6 @@ impl Keeper {
             began_s: 0.0,
             replanned_s: f64::NEG_INFINITY,
             expected: Freshness::default(),
-            slowed: HashMap::new(),
             clock_said_s: f64::NEG_INFINITY,
         }
     }
@@ -294,7 +299,7 @@ impl Keeper {
         if let Some(archive) = &mut self.archive {
             archive.settle().map_err(|error| output::machine("cannot keep copies", error))?;
         }
-        robots::remember(&self.sources, self.scheduler.store().dir())?;
+        self.remember()?;
         self.scheduler.compact().map_err(failure)?;
         self.scheduler.store_mut().settle().map_err(failure)
     }
@@ -305,7 +310,7 @@ impl Keeper {
         self.mind_clock(now_s);
         if (self.scheduler.is_planning() || now_s - self.replanned_s >= self.replan_s) && self.plan_on(now_s)? {
             self.replanned_s = now_s;
-            robots::remember(&self.sources, self.scheduler.store().dir())?;
+            self.remember()?;
             self.expected = self.scheduler.expected();
             debug!(pages = self.scheduler.state().len(), freshness = self.expected.freshness, "planned");
         }
@@ -317,6 +322,13 @@ impl Keeper {
             self.kept_events = events;
         }
         Ok(())
+    }
+
+    /// Keeps what hosts said beside the store.
+    fn remember(&mut self) -> Result<()> {
+        let dir = self.scheduler.store().dir();
+        robots::remember(&self.sources, dir)?;
+        self.slowed.remember(dir)
     }
 
     /// Says so, once an hour, when the clock was set back: nothing becomes due until it has come to where it was.
@@ -452,12 +464,12 @@ impl Keeper {
     fn mind_manners(&mut self, now_s: f64, found: &Found) -> Result<()> {
         self.move_to_host(now_s, found)?;
         if !found.manners.iter().any(|manners| manners.slow_down) && !matches!(found.outcome, Outcome::Failed { .. }) {
-            self.scheduler.store().names().find_host(&found.host).map(|host| self.slowed.remove(&host));
+            self.slowed.forget(&found.host);
         }
         for manners in &found.manners {
             let Some(host) = self.scheduler.store().names().find_host(&manners.host) else { continue };
             self.mind_delay(now_s, host, manners)?;
-            if let Some(until_s) = self.rest_until(now_s, host, manners) {
+            if let Some(until_s) = self.rest_until(now_s, manners) {
                 // Of several visits that came back together one may have been told of a longer rest.
                 let until_s = until_s.max(self.scheduler.state().host_blocked_until_s(host));
                 self.scheduler.block(now_s, host, until_s).map_err(failure)?;
@@ -470,16 +482,14 @@ impl Keeper {
     }
 
     /// Lets a host rest: until when it says, or, if it only says that it is too much, ever longer.
-    fn rest_until(&mut self, now_s: f64, host: HostId, manners: &Manners) -> Option<f64> {
+    fn rest_until(&mut self, now_s: f64, manners: &Manners) -> Option<f64> {
         if let Some(date) = manners.blocked_until {
             return Some(date.as_millisecond() as f64 / 1e3);
         }
         if !manners.slow_down {
             return None;
         }
-        let rest_s = self.slowed.get(&host).map_or(SLOW_S, |before| (2.0 * before).min(86_400.0));
-        self.slowed.insert(host, rest_s);
-        Some(now_s + rest_s)
+        Some(now_s + self.slowed.rest_s(&manners.host))
     }
 
     /// A host's robots.txt may ask for more room than it is given, not for less; what it no longer asks for, it no longer gets.
@@ -550,6 +560,13 @@ impl Keeper {
             let is_news = |at: &f64| state.seen_s(page).is_some_and(|seen| *at > seen);
             hints.extend(changed_at.filter(is_news).map(|at| (page, kind, at)));
         } else if self.follows.contains(&found.page) && is_page(hint) {
+            if state.len() + new.len() >= self.most_pages {
+                if !std::mem::replace(&mut self.is_full_said, true) {
+                    let (most_pages, by) = (self.most_pages, &found.address);
+                    warn!(most_pages, by, "there are as many pages as there may be: no more are taken in");
+                }
+                return Ok(());
+            }
             let host = store.host(&address.host()).map_err(failure)?;
             store.name_page(page, &text);
             store.note(page, Note { named_by: Some(found.page.0), ..Note::default() }.encode());

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod audit;
+mod beside;
 pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod copies;
@@ -11,6 +12,7 @@ mod log;
 pub(crate) mod note;
 pub(crate) mod notices;
 mod robots;
+mod slowed;
 mod space;
 mod view;
 pub(crate) mod visit;
@@ -21,8 +23,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use everfresh::Unit;
-use everfresh_crawl::fetch::{Agent, Reach, Settings as FetchSettings, Sources};
+use everfresh::{Period, Unit};
+use everfresh_crawl::fetch::{Agent, Reach, Settings as FetchSettings, Sources, Web};
 use everfresh_crawl::warc::{self, Archive};
 use everfresh_sched::{GroupRule, HostId, HostLimits, PageId};
 use everfresh_store::Durable;
@@ -139,7 +141,7 @@ impl Setup {
         let sources = self.sources(&args.source)?;
         let (is_new, is_followed) = (!Durable::exists(&self.data), self.is_configured && known.is_none());
         let mut desk = self.desk(args)?;
-        let (rules, follows, limits) = match self.fill(&mut desk, known) {
+        let (rules, follows, limits) = match self.fill(&mut desk, sources.web(), known) {
             Err(error) if is_new && !interrupt::is_wanted() => {
                 // Whoever corrects a list begins with the next try, and may mean another place.
                 drop(desk);
@@ -161,6 +163,7 @@ impl Setup {
         let mut keeper = Keeper::new(desk.scheduler, archive, sources, Clock::Real);
         (keeper.rules, keeper.follows, keeper.limits) = (rules, follows, limits);
         keeper.workers = args.parallel.map(usize::from).or(self.config.workers).unwrap_or(64);
+        keeper.most_pages = self.config.most_pages.unwrap_or(keeper.most_pages);
         if let Some(replan) = &self.config.replan {
             keeper.replan_s = time("replan", replan)?.seconds();
         }
@@ -168,7 +171,7 @@ impl Setup {
     }
 
     /// Takes in all that is named, with its limits; without pages there is nothing to run.
-    fn fill(&self, desk: &mut Desk, known: Option<(AllRules, HashSet<PageId>)>) -> Result<Filled> {
+    fn fill(&self, desk: &mut Desk, web: &Web, known: Option<(AllRules, HashSet<PageId>)>) -> Result<Filled> {
         let (rules, follows) = match known {
             Some(known) => known,
             None if self.is_configured => {
@@ -177,7 +180,7 @@ impl Setup {
             }
             None => self.take_in_sources(desk)?,
         };
-        let limits = self.apply_limits(desk)?;
+        let limits = self.apply_limits(desk, web)?;
         if desk.scheduler.state().is_empty() {
             bail!("cannot run without pages: give a list of addresses, or `everfresh add` some");
         }
@@ -257,7 +260,7 @@ impl Setup {
     }
 
     /// Sets the limits of hosts and groups; says which hosts have theirs by name.
-    fn apply_limits(&self, desk: &mut Desk) -> Result<HashMap<HostId, HostLimits>> {
+    fn apply_limits(&self, desk: &mut Desk, web: &Web) -> Result<HashMap<HostId, HostLimits>> {
         let mut named = HashMap::new();
         let usual = *desk.scheduler.state().settings().limits();
         for (name, limits) in &self.config.hosts {
@@ -265,23 +268,19 @@ impl Setup {
             let Some(address) = address else {
                 bail!("cannot limit the host `{name}`: it must have its scheme, as in \"https://example.org\"")
             };
-            let host = desk.scheduler.store_mut().host(&list::host(&address)).map_err(failure)?;
+            let name = list::host(&address);
+            let host = desk.scheduler.store_mut().host(&name).map_err(failure)?;
             let limits: HostLimits = limits.limits(usual)?;
             named.insert(host, limits);
-            if desk.scheduler.state().host_limits(host) != limits {
-                desk.scheduler.limit(desk.now_s, host, limits).map_err(failure)?;
-            }
+            let asked = web.known_delay(&name).map_or(0.0, |delay| delay.as_secs_f64());
+            desk.limit_host(host, limits.with_gap(Period::of(asked, Unit::Second)?)?)?;
         }
         hold_to_usual_gap(desk, &named)?;
         for (name, group) in &self.config.groups {
             let (rule, limits) = (group.rule()?, group.limits()?);
             let group = desk.scheduler.store_mut().group(name).map_err(failure)?;
-            if let Some(rule) = rule.filter(|rule| desk.scheduler.state().group_rule(group) != *rule) {
-                desk.scheduler.rule(desk.now_s, group, rule).map_err(failure)?;
-            }
-            if desk.scheduler.state().group_limits(group) != limits {
-                desk.scheduler.limit_group(desk.now_s, group, limits).map_err(failure)?;
-            }
+            rule.map_or(Ok(()), |rule| desk.rule_group(group, rule))?;
+            desk.limit_group(group, limits)?;
         }
         Ok(named)
     }

@@ -37,14 +37,21 @@ pub(crate) fn notice(args: &NoticeArgs) -> Result<()> {
     }
     let changed_at_s = args.store.now.map_or_else(|| Clock::Real.now_s(), f64::from);
     let mut lines = String::new();
-    for page in &args.pages {
-        let notice = Notice { page: list::configured(page)?, changed_at_s };
+    let pages = args.pages.iter().map(|page| list::configured(page)).collect::<Result<Vec<_>>>()?;
+    for page in &pages {
+        let notice = Notice { page: page.clone(), changed_at_s };
         lines.push_str(&serde_json::to_string(&notice)?);
         lines.push('\n');
     }
     write(&data.join(FOLDER), &lines).map_err(|error| output::machine("cannot leave a notice", error))?;
+    let is_running = Durable::is_held(data);
+    if args.json {
+        return output::print_json(&serde_json::json!({
+            "pages": pages, "changed_at_s": changed_at_s, "taken_in_at_once": is_running,
+        }));
+    }
     let many = output::count(args.pages.len() as f64, "page");
-    let when = if Durable::is_held(data) { "the run takes it in at once" } else { "the next run takes it in" };
+    let when = if is_running { "the run takes it in at once" } else { "the next run takes it in" };
     output::say(&format!("left a notice of {many}: {when}"));
     Ok(())
 }

@@ -246,6 +246,11 @@ impl AllRobots {
         })
     }
 
+    /// The delay that a host is known to ask for.
+    pub(crate) fn known_delay(&self, host: &str, longest: Duration) -> Option<Duration> {
+        self.known.peek(host).and_then(|robots| robots.bearable_delay(longest))
+    }
+
     /// Takes such lines in. One that cannot be read is left out: its host is asked.
     pub(crate) fn recall(&self, lines: &str, date: Timestamp, transport: &Transport) {
         let (agent, longest_delay) = (transport.settings.agent.token(), transport.settings.limits.crawl_delay);

@@ -11,6 +11,7 @@ use everfresh::Result;
 use http::{Method, StatusCode, header};
 use jiff::Timestamp;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 use tracing::debug;
 use url::Url;
@@ -59,6 +60,12 @@ impl Web {
     /// Takes in [such lines](Web::robots_to_remember) of an earlier run: they are believed for the rest of their time.
     pub fn recall_robots(&self, lines: &str, date: Timestamp) {
         self.inner.robots.recall(lines, date, &self.inner.transport);
+    }
+
+    /// The crawl-delay that the robots.txt of a host (`https://example.org`) asks for, if it was read before and is obeyed.
+    pub fn known_delay(&self, host: &str) -> Option<Duration> {
+        let settings = &self.inner.transport.settings;
+        self.inner.robots.known_delay(host, settings.limits.crawl_delay).filter(|_| settings.obey_robots)
     }
 
     async fn visit(&self, ask: &Ask) -> Visit {

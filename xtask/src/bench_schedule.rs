@@ -123,7 +123,8 @@ fn visit(dir: &Path, pages: usize, puts: f64, text: &mut String) -> Result<()> {
     let start = Instant::now();
     scheduler.replan(now_s)?;
     let _ = writeln!(text, "replan after the visits    {:>12.2} s", start.elapsed().as_secs_f64());
-    plan_while_serving(&mut scheduler, now_s, per_s, text)?;
+    let now_s = plan_while_serving(&mut scheduler, now_s, per_s, text)?;
+    let mut scheduler = open_as_after_a_kill(scheduler, dir, pages, now_s, text)?;
     let start = Instant::now();
     scheduler.compact()?;
     let _ = writeln!(text, "keep, until work goes on   {:>12.2} s", start.elapsed().as_secs_f64());
@@ -142,8 +143,30 @@ fn visit(dir: &Path, pages: usize, puts: f64, text: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Makes a plan in slices, with a group of visits after each.
-fn plan_while_serving(scheduler: &mut Scheduler<Durable>, mut now_s: f64, per_s: f64, text: &mut String) -> Result<()> {
+/// Opens a store whose state was not kept since the visits began: all that happened is in the events.
+fn open_as_after_a_kill(
+    scheduler: Scheduler<Durable>,
+    dir: &Path,
+    pages: usize,
+    now_s: f64,
+    text: &mut String,
+) -> Result<Scheduler<Durable>> {
+    let events = scheduler.store().events() - pages as u64;
+    drop(scheduler);
+    let start = Instant::now();
+    let scheduler = Scheduler::open(settings(pages)?, Durable::open(dir, "a bench")?, now_s)?;
+    let took = start.elapsed().as_secs_f64();
+    let _ = writeln!(text, "open as after a kill       {took:>12.2} s    with {events} events to replay");
+    Ok(scheduler)
+}
+
+/// Makes a plan in slices, with a group of visits after each; says when it ended.
+fn plan_while_serving(
+    scheduler: &mut Scheduler<Durable>,
+    mut now_s: f64,
+    per_s: f64,
+    text: &mut String,
+) -> Result<f64> {
     let (begun, mut slices, mut groups, mut visits, mut done) = (Instant::now(), Vec::new(), Vec::new(), Vec::new(), 0);
     let mut is_made = false;
     while !is_made {
@@ -169,7 +192,7 @@ fn plan_while_serving(scheduler: &mut Scheduler<Durable>, mut now_s: f64, per_s:
     );
     let pairs = done as f64 / took;
     let _ = writeln!(text, "  lease and complete       {pairs:>12.0} /s   meanwhile, the longest group {group:.0} ms");
-    Ok(())
+    Ok(now_s)
 }
 
 fn outcome(number: u64) -> Outcome {
@@ -191,7 +214,7 @@ mod tests {
     #[test]
     fn a_tiny_size_runs() {
         let text = run(Options { pages: 3000, ..OPTIONS }).unwrap();
-        assert!(text.contains("lease and complete"), "{text}");
+        assert!(text.contains("lease and complete") && text.contains("open as after a kill"), "{text}");
         assert_eq!(address(1_234_567).len(), 60);
     }
 }

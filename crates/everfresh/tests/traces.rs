@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-const TRACES: [&str; 6] = ["eol-releases", "mamip", "mdn", "ota-contrib", "ota-pga", "telegram-web"];
+const TRACES: [&str; 7] = ["eol-releases", "gh-trending", "mamip", "mdn", "ota-contrib", "ota-pga", "telegram-web"];
 const DAY: u64 = 86_400;
 /// The start of 2023.
 const FROM: u64 = 1_672_531_200;

@@ -488,6 +488,11 @@ Examples:
   everfresh budget pages.csv --objective age --target-age 2h --json
   everfresh budget pages.csv --cost 0.002 --worth 0.01/day
 
+Shards on several machines, with one budget:
+  everfresh budget shard-7.parquet --save shard-7.outlook          on each
+  everfresh budget *.outlook --budget 900000/day --json            together: price_days
+  everfresh plan shard-7.parquet --price 0.12279863days            on each
+
 Tables are those of `everfresh plan`, read once, after names are checked as there. A gain is what
 one more visit (or unit of cost) per time adds to the mean freshness, or takes from the mean age or
 penalty. Periods and curves count, of up to 16 million pages; caps of hosts and floors do not: with
@@ -496,7 +501,7 @@ those, a plan gives less than is said here.";
 #[derive(Debug, Args)]
 #[command(after_help = BUDGET_EXAMPLES)]
 pub(crate) struct BudgetArgs {
-    /// Tables of pages: files, directories of them, or `-` for stdin
+    /// Tables of pages: files, directories of them, or `-` for stdin; or what --save made of them
     #[arg(value_name = "PAGES", required = true)]
     pub pages: Vec<PathBuf>,
     /// What does this budget give, and twice as much?
@@ -523,6 +528,9 @@ pub(crate) struct BudgetArgs {
     /// Draw the objective against the budget, to a .svg or .html file
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    /// Keep what was read in an .outlook file, which can be given in the place of its tables, also beside those of others
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
     #[command(flatten)]
     pub columns: ColumnArgs,
     /// The column of weights [default: `weight` if there is one, else all 1]

@@ -1,6 +1,8 @@
 //! `everfresh budget`: what a budget gives, and what a freshness costs.
 
-use anyhow::{Result, bail};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
 use everfresh::plan::stream::{Outlook, Point};
 use everfresh::{Objective, Order, Period, Unit};
 use serde::Serialize;
@@ -10,6 +12,7 @@ use crate::chart;
 use crate::interrupt;
 use crate::output::{self, Grid, finite, number};
 use crate::plan::{Asked, FilePages, unit, wanted};
+use crate::saved;
 use crate::table::Input;
 use crate::whole;
 
@@ -50,12 +53,16 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     let objective: Objective = args.objective.into();
     let order: Order = args.order.into();
     args.plot.as_deref().map(chart::check_ending).transpose()?;
-    args.plot.as_deref().map(|path| whole::check_not_read(path, &args.pages)).transpose()?;
-    let input = open(args)?;
-    let pages = FilePages::new(&input)?;
-    pages.call_pass("reading");
-    let outlook = Outlook::of(&pages, order, objective).map_err(|error| named(error, &input))?;
-    let answers = answers(args, &outlook).map_err(|error| named(error, &input))?;
+    for path in args.plot.iter().chain(&args.save) {
+        whole::check_not_read(path, &args.pages)?;
+        whole::check_place(path)?;
+    }
+    if args.save.as_ref().is_some_and(|path| !saved::is_one(path)) {
+        bail!("--save must end in .{}, by which the file is known again", saved::ENDING);
+    }
+    let outlook = read(args, order, objective)?;
+    args.save.as_deref().map(|path| saved::write(path, &outlook)).transpose()?;
+    let answers = answers(args, &outlook).map_err(|error| named(error, &args.pages[0].display()))?;
     let asked = answers.iter().map(|(_, point)| point.spending).find(|spending| *spending > 0.0);
     let middle = asked.unwrap_or(outlook.middle().spending);
     let mut curve = Vec::new();
@@ -79,7 +86,36 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     if args.json { output::print_json(&view.report(order)) } else { output::print(&view.text(order)) }
 }
 
-fn open(args: &BudgetArgs) -> Result<Input> {
+/// What tables and saved outlooks tell together.
+fn read(args: &BudgetArgs, order: Order, objective: Objective) -> Result<Outlook> {
+    let (files, tables): (Vec<PathBuf>, Vec<PathBuf>) =
+        args.pages.iter().cloned().partition(|path| saved::is_one(path));
+    let mut all = (!tables.is_empty()).then(|| read_tables(args, &tables, order, objective)).transpose()?;
+    for path in files {
+        let one = saved::read(&path)?;
+        if (one.order(), one.objective()) != (order, objective) {
+            let (objective, order) = (one.objective().word(), one.order().word());
+            bail!("`{}` is for --objective {objective} --order {order}: ask for these", path.display());
+        }
+        all = Some(match all {
+            None => one,
+            Some(mut all) => {
+                all.merge(one).with_context(|| path.display().to_string())?;
+                all
+            }
+        });
+    }
+    all.context("cannot do without pages")
+}
+
+fn read_tables(args: &BudgetArgs, tables: &[PathBuf], order: Order, objective: Objective) -> Result<Outlook> {
+    let input = open(args, tables)?;
+    let pages = FilePages::new(&input)?;
+    pages.call_pass("reading");
+    Outlook::of(&pages, order, objective).map_err(|error| named(error, &input.name()))
+}
+
+fn open(args: &BudgetArgs, tables: &[PathBuf]) -> Result<Input> {
     let asked = Asked {
         weight: args.weight_column.as_deref(),
         count: args.count_column.as_deref(),
@@ -89,11 +125,11 @@ fn open(args: &BudgetArgs) -> Result<Input> {
         curve: args.curves.curve_column.as_deref(),
         shape: args.curves.shape_column.as_deref(),
     };
-    Input::open(&args.pages, wanted(&args.columns, asked))
+    Input::open(tables, wanted(&args.columns, asked))
 }
 
-fn named(error: anyhow::Error, input: &Input) -> anyhow::Error {
-    if error.is::<everfresh::Error>() { error.context(input.name().to_owned()) } else { error }
+fn named(error: anyhow::Error, name: &dyn std::fmt::Display) -> anyhow::Error {
+    if error.is::<everfresh::Error>() { error.context(name.to_string()) } else { error }
 }
 
 /// What was asked, in words, and the point that answers it.

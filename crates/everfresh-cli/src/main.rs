@@ -20,6 +20,7 @@ mod papers;
 mod plan;
 mod progress;
 mod run;
+mod saved;
 mod simulate;
 mod split;
 mod table;

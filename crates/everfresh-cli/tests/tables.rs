@@ -112,3 +112,83 @@ fn an_interrupt_takes_an_unfinished_file_away() {
     assert!(is_done || output.status.code() == Some(130), "{output:?}");
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), usize::from(is_done));
 }
+
+fn said(arguments: &[&str], code: i32) -> String {
+    let output = start(arguments).wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+    if code == 0 { String::from_utf8_lossy(&output.stdout).into_owned() } else { text }
+}
+
+/// Shards on several machines: what was read of each is kept, all have one price, and each is planned at it.
+#[test]
+fn shards_are_planned_at_one_price_without_being_brought_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (mut whole, mut outlooks) = ("page,rate,weight\n".to_owned(), Vec::new());
+    for shard in 0..3u32 {
+        let mut text = "page,rate,weight\n".to_owned();
+        for page in 0..4000u32 {
+            let rate = 0.001 * (f64::from((page * 7919 + shard) % 4000) / 250.0).exp2();
+            let row = format!("{shard}-{page},{rate},{}\n", 1 + (page + shard) % 9);
+            text.push_str(&row);
+            whole.push_str(&row);
+        }
+        std::fs::write(path(&format!("{shard}.csv")), text).unwrap();
+        let outlook = path(&format!("{shard}.outlook"));
+        said(&["budget", &path(&format!("{shard}.csv")), "--save", &outlook], 0);
+        outlooks.push(outlook);
+    }
+    std::fs::write(path("whole.csv"), whole).unwrap();
+    let mut together = vec!["budget", "--budget", "2000/day", "--json"];
+    together.extend(outlooks.iter().map(String::as_str));
+    let report: Value = serde_json::from_str(&said(&together, 0)).unwrap();
+    let price = report["answers"][0]["price_days"].as_f64().unwrap();
+    let visits = |name: &str, price: &[&str]| {
+        let name = path(name);
+        let text = said(&[&["plan", name.as_str(), "--json"], price].concat(), 0);
+        let plan: Value = serde_json::from_str(&text).unwrap();
+        let each = plan["pages"].as_array().unwrap().iter();
+        each.map(|page| page["frequency_per_day"].as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    let price = format!("{price}days");
+    let apart: Vec<f64> = (0..3).flat_map(|shard| visits(&format!("{shard}.csv"), &["--price", &price])).collect();
+    let one = visits("whole.csv", &["--budget", "2000/day"]);
+    assert!((apart.iter().sum::<f64>() / 2000.0 - 1.0).abs() < 1e-6, "{}", apart.iter().sum::<f64>());
+    assert!(apart.iter().zip(&one).all(|(one, other)| (one - other).abs() < 1e-5 * (1e-3 + other)));
+    // A table beside what was saved of the others is the same.
+    let mixed = ["budget", &path("0.csv"), &outlooks[1], &outlooks[2], "--budget", "2000/day", "--json"];
+    assert_eq!(serde_json::from_str::<Value>(&said(&mixed, 0)).unwrap()["answers"], report["answers"]);
+}
+
+#[test]
+fn an_outlook_that_is_damaged_or_for_something_else_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    std::fs::write(path("pages.csv"), "page,rate\na,1\nb,2\n").unwrap();
+    let (pages, outlook) = (path("pages.csv"), path("pages.outlook"));
+    assert!(said(&["budget", &pages, "--save", &path("pages.csv2")], 2).contains("--save must end in .outlook"));
+    said(&["budget", &pages, "--save", &outlook], 0);
+    assert!(said(&["budget", &outlook, "--objective", "age"], 2).contains("--objective freshness --order fixed"));
+    assert!(said(&["budget", &outlook, "--save", &outlook], 2).contains("pages.outlook"));
+    let whole = std::fs::read(&outlook).unwrap();
+    for length in 0..whole.len() {
+        std::fs::write(&outlook, &whole[..length]).unwrap();
+        assert!(said(&["budget", &outlook], 2).contains("cannot read"), "{length}");
+    }
+    // A bit that means nothing may be another; all others are noticed.
+    let (right, mut unnoticed) = (said(&["budget", &pages], 0), 0);
+    for place in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 0x10;
+        std::fs::write(&outlook, &bytes).unwrap();
+        let output = start(&["budget", &outlook]).wait_with_output().unwrap();
+        if output.status.success() {
+            assert_eq!(String::from_utf8_lossy(&output.stdout), right, "{place}");
+            unnoticed += 1;
+        } else {
+            assert!(String::from_utf8_lossy(&output.stderr).contains("cannot read"), "{place}: {output:?}");
+        }
+    }
+    assert!(unnoticed <= 2, "{unnoticed}");
+}

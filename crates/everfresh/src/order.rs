@@ -24,6 +24,7 @@ use std::ops::Bound;
 
 /// What a plan makes large or small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Objective {
     /// The share of time that a copy is fresh (CGM03 definition 2.1).
     Freshness,
@@ -35,6 +36,7 @@ pub enum Objective {
 
 /// In which order the pages are visited (CGM03 section 3, item 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Order {
     /// The same order each round: a fixed period.
     Fixed,

@@ -16,6 +16,7 @@ use crate::units::{Period, Rate};
 /// assert!((Shape::Weibull(1.0).visits(0.5) * 1.678_346_990_016_66 - 1.0).abs() < 1e-12); // as for the exponential
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Shape {
     /// [`Exponential`]: `1 - e^-r`.
     #[default]

@@ -82,6 +82,7 @@ impl Bounds<'_> {
 
 /// A page whose answer is not smooth in the window, for one visit's worth of mass: the answer is kept within bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Kinked {
     pub mass: f64,
     pub x: f64,

@@ -127,6 +127,7 @@ impl<const COARSE: u32, const FINE: u32> Histogram<COARSE, FINE> {
 
 /// The buckets of a histogram that hold something, each as four points with weights: a cubic is summed over its mass exactly.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Filled {
     points: Vec<(f64, f64)>,
 }
@@ -134,6 +135,29 @@ pub(crate) struct Filled {
 impl Filled {
     pub(crate) fn is_empty(&self) -> bool {
         self.points.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Adds what another histogram holds, of x that count for `scale` times as much. Where buckets are the same they stay one.
+    pub(crate) fn merge(&mut self, other: Filled, scale: f64) {
+        self.points.extend(other.points.into_iter().map(|(x, weight)| (scale * x, weight)));
+        self.points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        self.points.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            kept.1 += if is_same { next.1 } else { 0.0 };
+            is_same
+        });
+    }
+
+    /// Can it be what a histogram holds? The weights of a bucket's points may be below 0, in all they are not.
+    pub(crate) fn is_legal(&self) -> bool {
+        let is_place = |x: f64| x > 0.0 && x.is_finite();
+        self.points.iter().all(|(x, weight)| is_place(*x) && weight.is_finite())
+            && self.points.iter().map(|(_, weight)| weight).sum::<f64>() >= 0.0
     }
 
     /// The sums of two functions of x over all mass.

@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// # Ok::<(), everfresh::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Outlook {
     order: Order,
     objective: Objective,
@@ -113,13 +114,58 @@ impl Outlook {
         if weight == 0.0 {
             return Err(Error::Empty("cannot plan: all weights are zero").into());
         }
-        if bound_count > MOST_BOUND {
-            let many = format!(
-                "an outlook keeps at most {MOST_BOUND} pages with bounds or curves of their own, got {bound_count}"
-            );
-            return Err(Error::Inconsistent(many).into());
-        }
+        check_bound(bound_count)?;
         Ok(Outlook { order, objective, base, free: histogram.filled(), bound, idle, weight, changing })
+    }
+
+    /// Adds the outlook of other pages, as if all had been read together: so that shards on several machines have one price.
+    ///
+    /// ```
+    /// use everfresh::plan::stream::{Columns, Outlook};
+    /// use everfresh::{Objective, Order};
+    /// let of = |rates: &[f64]| Outlook::of(&Columns::new(rates), Order::Fixed, Objective::Freshness);
+    /// let mut all = of(&[1.0, 2.0])?;
+    /// all.merge(of(&[3.0, 4.0, 5.0])?)?;
+    /// assert!((all.at_budget(5.0)?.value - 0.3739).abs() < 1e-4);
+    /// # Ok::<(), everfresh::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Another objective or order; more than 16 million pages with bounds or curves of their own in all.
+    pub fn merge(&mut self, other: Outlook) -> Result<()> {
+        if (self.order, self.objective) != (other.order, other.objective) {
+            let word = |outlook: &Outlook| format!("{:?} in {:?} order", outlook.objective, outlook.order);
+            return Err(Error::Inconsistent(format!(
+                "outlooks must be for the same, got one for {} and one for {}",
+                word(self),
+                word(&other)
+            )));
+        }
+        check_bound(self.bound.len() + other.bound.len())?;
+        self.free.merge(other.free, self.base / other.base);
+        self.bound.extend(other.bound);
+        self.idle += other.idle;
+        self.weight += other.weight;
+        self.changing += other.changing;
+        Ok(())
+    }
+
+    /// Can it be an outlook? One that was read from elsewhere may be anything.
+    pub fn is_legal(&self) -> bool {
+        let is_amount = |value: f64| value >= 0.0 && value.is_finite();
+        let is_page =
+            |page: &Kinked| is_amount(page.mass) && is_amount(page.x) && is_amount(page.low) && page.high >= page.low;
+        [self.idle, self.changing].into_iter().all(is_amount)
+            && [self.base, self.weight].into_iter().all(|value| value > 0.0 && value.is_finite())
+            && self.bound.len() <= MOST_BOUND
+            && self.bound.iter().all(is_page)
+            && self.free.is_legal()
+    }
+
+    /// The order of visits.
+    pub const fn order(&self) -> Order {
+        self.order
     }
 
     /// The objective.
@@ -289,7 +335,18 @@ fn middle<P: Pages>(pages: &P, order: Order, objective: Objective) -> std::resul
             }
         }
     })?;
-    Ok((if n > 0.0 { (-logs / n).exp() } else { 1.0 }, share == 1.0 && seen <= FEW))
+    // A power of two: so the buckets of all outlooks are the same, and merging them makes no more.
+    let base = if n > 0.0 { (-logs / n / std::f64::consts::LN_2).round().exp2() } else { 1.0 };
+    Ok((base, share == 1.0 && seen <= FEW))
+}
+
+fn check_bound(pages: usize) -> Result<()> {
+    if pages <= MOST_BOUND {
+        return Ok(());
+    }
+    Err(Error::Inconsistent(format!(
+        "an outlook keeps at most {MOST_BOUND} pages with bounds or curves of their own, got {pages}"
+    )))
 }
 
 fn resistance(page: &One, order: Order, objective: Objective) -> f64 {
@@ -354,5 +411,34 @@ mod tests {
         assert_eq!(outlook(MOST_BOUND).unwrap().bound.len(), MOST_BOUND);
         let said = outlook(MOST_BOUND + 1).unwrap_err().to_string();
         assert!(said.ends_with(&format!("got {}", MOST_BOUND + 1)), "{said}");
+    }
+
+    #[test]
+    fn shards_add_up_in_any_order_and_make_no_more_buckets() {
+        // Rates of 60 binades, weights that differ from shard to shard, and some bounds.
+        let rates: Vec<f64> = (0..90_000).map(|i| 1e-6 * (f64::from(i) / 1500.0).exp2()).collect();
+        let weights: Vec<f64> = (0..90_000).map(|i| 1.0 + f64::from(i / 30_000) * 1e3 + f64::from(i % 13)).collect();
+        let of = |from: usize, to: usize| {
+            let columns = Columns { weight: Some(&weights[from..to]), ..Columns::new(&rates[from..to]) };
+            Outlook::of(&columns, Order::Fixed, Objective::Freshness).unwrap()
+        };
+        let whole = of(0, 90_000);
+        let shards = [of(0, 30_000), of(30_000, 60_000), of(60_000, 90_000)];
+        assert!(shards.iter().any(|shard| shard.base != shards[0].base), "each has a middle of its own");
+        for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
+            let mut merged = shards[order[0]].clone();
+            merged.merge(shards[order[1]].clone()).unwrap();
+            merged.merge(shards[order[2]].clone()).unwrap();
+            assert!(merged.is_legal());
+            assert!(merged.free.len() <= whole.free.len(), "{} {}", merged.free.len(), whole.free.len());
+            for budget in [1e-3, 1.0, 1e3, 1e6] {
+                let (one, all) = (merged.at_budget(budget).unwrap(), whole.at_budget(budget).unwrap());
+                assert!((one.price / all.price - 1.0).abs() < 1e-9, "{budget}: {one:?} {all:?}");
+                assert!((one.value - all.value).abs() < 1e-12, "{budget}: {one:?} {all:?}");
+            }
+        }
+        let other = Outlook::of(&Columns::new(&rates), Order::Fixed, Objective::Age).unwrap();
+        let said = whole.clone().merge(other).unwrap_err().to_string();
+        assert!(said.ends_with("got one for Freshness in Fixed order and one for Age in Fixed order"), "{said}");
     }
 }

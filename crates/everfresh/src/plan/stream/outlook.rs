@@ -193,8 +193,25 @@ impl Outlook {
         if budget < least {
             return Err(Error::Infeasible { needed_per_second: least, budget_per_second: budget, with_floor: false });
         }
+        if budget == least {
+            return Ok(Point { spending: least, ..self.at_price(self.last_price(least)) });
+        }
         let blend = Blend::spending(budget, self.base, |price| self.spending(price));
         Ok(self.at(&blend))
+    }
+
+    /// The price below which more is spent than on promises: what the first visit beyond them gains.
+    fn last_price(&self, least: f64) -> f64 {
+        let (mut spends_more, mut spends_least) = (1e-60 * self.base, 1e60 * self.base);
+        while spends_least > spends_more * (1.0 + 1e-12) {
+            let between = (spends_more * spends_least).sqrt();
+            if self.spending(between).0 > least {
+                spends_more = between;
+            } else {
+                spends_least = between;
+            }
+        }
+        spends_least
     }
 
     fn at(&self, blend: &Blend) -> Point {
@@ -440,5 +457,18 @@ mod tests {
         let other = Outlook::of(&Columns::new(&rates), Order::Fixed, Objective::Age).unwrap();
         let said = whole.clone().merge(other).unwrap_err().to_string();
         assert!(said.ends_with("got one for Freshness in Fixed order and one for Age in Fixed order"), "{said}");
+    }
+
+    #[test]
+    fn with_what_is_promised_the_next_visit_gains_the_most_there_is() {
+        // A page that is promised a visit a day and a free one, which gains 1/λ, two days, by its first visit.
+        let (rates, periods) = ([1.0, 0.5], [1.0, f64::INFINITY]);
+        let columns = Columns { max_period: Some(&periods), ..Columns::new(&rates) };
+        let outlook = Outlook::of(&columns, Order::Fixed, Objective::Freshness).unwrap();
+        let least = outlook.spending(f64::MAX).0;
+        let point = outlook.at_budget(least).unwrap();
+        assert!((point.price - 2.0).abs() < 1e-9 && point.spending == least, "{point:?}");
+        let next = outlook.at_budget(least + 1e-3).unwrap();
+        assert!(((next.value - point.value) / 1e-3 / point.gain - 1.0).abs() < 1e-3, "{next:?} {point:?}");
     }
 }

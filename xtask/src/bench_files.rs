@@ -41,8 +41,6 @@ pub fn run(options: Options) -> Result<String> {
     let size = |path: &Path| std::fs::metadata(path).map(|meta| meta.len());
     let (read, written) = (size(&input)?, size(&output)?);
     let library = library_bound(&input, &output, &folder.join("bound.parquet"), options.pages)?;
-    // The bound is written where the result stood: there may be no room for both.
-    std::fs::remove_file(&output)?;
     let bound = disk_bound(&input, written, &output)?;
     std::fs::remove_file(&input)?;
     let mut text =
@@ -147,6 +145,8 @@ pub(crate) fn peak_of(child: &Child) -> u64 {
 /// as many rows as the result has, with nothing computed in between: rows of the result, again and again.
 fn library_bound(input: &Path, output: &Path, copy: &Path, pages: usize) -> Result<f64> {
     let rows = reader(output, 0)?.next().context("the result is empty")??;
+    // There may be no room for two results.
+    std::fs::remove_file(output)?;
     let groups = parquet_groups(input)?;
     let start = Instant::now();
     for _ in 0..2 {

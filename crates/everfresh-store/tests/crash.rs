@@ -73,6 +73,9 @@ fn killed_at_any_time_nothing_is_lost() {
         assert!(events >= told, "round {round}: {told} events were acknowledged, {events} are there");
         assert!(*after.state() == expected.after(events), "round {round}: {events} events give another state");
         acknowledged += u64::from(told > expected.first);
+        if round % 100 == 99 {
+            println!("{} killed, {acknowledged} of them after something was acknowledged", round + 1);
+        }
     }
     println!("{rounds} killed, {acknowledged} of them after something was acknowledged; {torn} copies torn");
     assert!(acknowledged > rounds / 2, "{acknowledged} of {rounds} came to work");

@@ -270,20 +270,22 @@ impl Entrant {
                     habits: Habits::STEADY,
                     content: ContentPrior::default(),
                 };
-                let fitting = longevity::CurveFitting::new(price, beliefs).ok()?;
-                let policy = LearningPhase::new(RiskControl::new(fitting, price, RHO).ok()?, step).ok()?;
-                run(world, AtPrice::new(policy, PROFILES), conditions, watch)
+                let made = |price| {
+                    let fitting = longevity::CurveFitting::new(price, beliefs)?;
+                    LearningPhase::new(RiskControl::new(fitting, price, RHO)?, step)
+                };
+                run(world, AtPrice::new(price, PROFILES, made).ok()?, conditions, watch)
             }
             E::BoundBased => {
                 // A period below the price cannot be worth it: U(t) <= t.
-                let bounds = longevity::BoundBased::new(price, price).ok()?;
-                run(world, AtPrice::new(RiskControl::new(bounds, price, RHO).ok()?, PROFILES), conditions, watch)
+                let made = |price| RiskControl::new(longevity::BoundBased::new(price, price)?, price, RHO);
+                run(world, AtPrice::new(price, PROFILES, made).ok()?, conditions, watch)
             }
             _ => {
                 let (step_s, visits) = warm_up(conditions);
                 let step = Period::of(step_s, Unit::Second).ok()?;
-                let policy = WarmUp::new(longevity::Cgm::new(price).ok()?, step, visits).ok()?;
-                run(world, AtPrice::new(policy, PROFILES), conditions, watch)
+                let made = |price| WarmUp::new(longevity::Cgm::new(price)?, step, visits);
+                run(world, AtPrice::new(price, PROFILES, made).ok()?, conditions, watch)
             }
         }
     }

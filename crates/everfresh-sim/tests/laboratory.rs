@@ -321,6 +321,23 @@ fn content_is_kept_as_op08_ranks() {
     }
 }
 
+/// The law has weight and cost for OP08's policies too: of pages that change alike, heavy and cheap ones are visited more.
+#[test]
+fn op08s_policies_mind_weight_and_cost() {
+    let mut world = alike(150, 0.2);
+    for (page, kind) in world.pages.iter_mut().zip((0..3).cycle()) {
+        page.about.number = u32::try_from(page.key).unwrap();
+        (page.about.weight, page.about.cost) = [(1.0, 1.0), (3.0, 1.0), (1.0, 3.0)][kind];
+    }
+    for name in ["fs-s", "hs-s", "fs-d", "hs-d", "curve-fitting", "bound-based", "cgm"] {
+        let score = Entrant::named(name).unwrap().run(&world, &conditions(200.0, 0.1), &always).unwrap();
+        let visits = |kind: usize| score.pages.iter().skip(kind).step_by(3).map(|page| page.visits).sum::<u32>();
+        let (plain, heavy, dear) = (visits(0), visits(1), visits(2));
+        assert!(heavy * 10 > plain * 11, "{name}: {heavy} visits to heavy pages, {plain} to others");
+        assert!(dear * 11 < plain * 10, "{name}: {dear} visits to dear pages, {plain} to others");
+    }
+}
+
 #[test]
 fn hosts_are_held_to_their_caps() {
     let mut world = synthetic(Habit::Poisson, 200);

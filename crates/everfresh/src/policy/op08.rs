@@ -1,21 +1,27 @@
 use super::{About, Clairvoyance, Policy, Pricing, Visit};
 use crate::curve::DivergenceCurve;
+use crate::error::Result;
 use crate::longevity::{self, Fragments, Memory, OnlinePolicy, Point, Profiles, Sketch};
 use crate::units::Period;
 
 /// A policy of OP08 section 4, which is made for one price, behind the trait of all policies.
 ///
-/// It keeps the page's change profiles, tells the policy of every visit, and waits as long as that says.
+/// It keeps the page's change profiles, tells the policy of every visit, and waits as long as that says. The papers' pages
+/// weigh and cost the same; here a page of weight w and cost c has a policy that is made for `T c/w`, as the law says.
 #[derive(Clone, Copy, Debug)]
-pub struct AtPrice<P> {
-    policy: P,
+pub struct AtPrice<F, P> {
+    made: F,
+    price_s: f64,
+    /// For a page of weight and cost 1.
+    common: P,
     memory: Memory,
 }
 
-impl<P> AtPrice<P> {
-    /// The policy, with so much memory of profiles.
-    pub const fn new(policy: P, memory: Memory) -> AtPrice<P> {
-        AtPrice { policy, memory }
+impl<F: Fn(Period) -> Result<P>, P> AtPrice<F, P> {
+    /// What `made` makes of a price, at this one, with so much memory of profiles.
+    pub fn new(price: Period, memory: Memory, made: F) -> Result<AtPrice<F, P>> {
+        let common = made(price)?;
+        Ok(AtPrice { made, price_s: price.seconds(), common, memory })
     }
 }
 
@@ -28,9 +34,26 @@ pub struct Profiled<M> {
     period: Period,
 }
 
-impl<P: OnlinePolicy> AtPrice<P> {
+/// A page that weighs so little or costs so much that its price is beyond these, in seconds, is one at the bound.
+const PRICES: (f64, f64) = (1e-6, 1e15);
+
+impl<F: Fn(Period) -> Result<P>, P: OnlinePolicy + Clone> AtPrice<F, P> {
+    /// The policy of a page, by its weight and cost.
+    fn policy(&self, about: &About) -> P {
+        let own = about.threshold(self.price_s).clamp(PRICES.0, PRICES.1);
+        let made = if own == self.price_s { None } else { (self.made)(Period::raw(own)).ok() };
+        made.unwrap_or_else(|| self.common.clone())
+    }
+
     /// Tells of a visit; one that cannot be taken in (a second one in the same second) changes nothing.
-    fn tell(&self, page: &mut Profiled<P::Memory>, now_s: f64, elapsed: Period, divergence: f64, fragments: &[u64]) {
+    fn tell(
+        &self,
+        policy: &P,
+        page: &mut Profiled<P::Memory>,
+        (now_s, elapsed): (f64, Period),
+        divergence: f64,
+        fragments: &[u64],
+    ) {
         let fragments = Fragments::from_hashes(fragments.to_vec());
         let Ok(sketch) = Sketch::from_fragments(&fragments, self.memory.fragments()) else { return };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "time goes on from 0")]
@@ -41,29 +64,32 @@ impl<P: OnlinePolicy> AtPrice<P> {
         let points: Vec<Vec<Point>> = page.profiles.profiles().map(longevity::ChangeProfile::points).collect();
         let profiles: Vec<&[Point]> = points.iter().map(Vec::as_slice).collect();
         let visit = longevity::Visit { elapsed, visits: page.visits, divergence, profiles: &profiles };
-        if let Ok(period) = self.policy.next_period(&mut page.inner, &visit) {
+        if let Ok(period) = policy.next_period(&mut page.inner, &visit) {
             page.period = period;
         }
     }
 }
 
-impl<P> Policy for AtPrice<P>
+impl<F, P> Policy for AtPrice<F, P>
 where
-    P: OnlinePolicy + Sync,
+    F: Fn(Period) -> Result<P> + Sync,
+    P: OnlinePolicy + Clone + Sync,
     P::Memory: Send + Sync,
 {
     type Memory = Profiled<P::Memory>;
 
-    fn remember(&self, _: &About, now_s: f64, fragments: &[u64]) -> Self::Memory {
-        let (inner, profiles) = (self.policy.discovered(), Profiles::new(self.memory));
+    fn remember(&self, about: &About, now_s: f64, fragments: &[u64]) -> Self::Memory {
+        let policy = self.policy(about);
+        let (inner, profiles) = (policy.discovered(), Profiles::new(self.memory));
         let mut page = Profiled { inner, profiles, visits: 0, period: Period::NEVER };
-        self.tell(&mut page, now_s, Period::ZERO, 0.0, fragments);
+        self.tell(&policy, &mut page, (now_s, Period::ZERO), 0.0, fragments);
         page
     }
 
-    fn observe(&self, _: &About, page: &mut Self::Memory, visit: &Visit<'_>) {
+    fn observe(&self, about: &About, page: &mut Self::Memory, visit: &Visit<'_>) {
         if visit.saw() {
-            self.tell(page, visit.now_s, visit.elapsed, visit.divergence(), visit.fragments);
+            let policy = self.policy(about);
+            self.tell(&policy, page, (visit.now_s, visit.elapsed), visit.divergence(), visit.fragments);
         }
     }
 

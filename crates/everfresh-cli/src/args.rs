@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use everfresh::longevity::Cut;
 use everfresh::{Allocation, Frequency, Objective, Order, Period, Rate, Unit};
 use everfresh_sim::contest::Entrant;
+use everfresh_sim::entry::Parameter;
 use everfresh_sim::papers::Paper;
 use everfresh_sim::world::Rates;
 
@@ -328,7 +329,7 @@ Your own visits stand first. All others make as many, and learn only from their 
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub visits: VisitArgs,
-    /// The policies to compare with, or `all`
+    /// The policies to compare with, or `all`; names and parameters as in `everfresh simulate --help`
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "uniform,optimal,posterior")]
     pub policies: Vec<String>,
     /// When a change that a visit found happened: 1 right after the visit before, 0 right before this one [default: as on a
@@ -786,7 +787,8 @@ Examples:
   everfresh simulate --world lognormal --pages 100000 --budget 0.2/day/page --policies all --days 365 --seed 7
   everfresh simulate --world gamma --habit bursty --policies uniform,optimal,posterior --seeds 5
   everfresh simulate --world trace:data/terms --from 2023-01-01 --budget 1/30days/page --report out.html
-  everfresh simulate --world trace:data/terms --objective content --hold-peers --json";
+  everfresh simulate --world trace:data/terms --objective content --hold-peers --json
+  everfresh simulate --habit regions --objective content --policies fs-d,bound-based:rho=5,first=2h,cgm";
 
 const SIMULATE_WORDS: &str = "\
 fs-s and hs-s are told mean curves, of content and of equality, fs-d and hs-d changes as they
@@ -817,7 +819,26 @@ fn simulate_help() -> String {
         }
         text.push_str(&format!("{line}\n"));
     }
-    format!("{text}\n{SIMULATE_WORDS}")
+    format!("{text}\n{}\n{SIMULATE_WORDS}", parameters_help())
+}
+
+/// Which policies have parameters, and what these are.
+fn parameters_help() -> String {
+    let mut text = "Parameters, as in bound-based:rho=5,first=2h,cgm:\n".to_owned();
+    let mut before: &[_] = &[];
+    for entrant in Entrant::all().filter(|entrant| !entrant.parameters().is_empty()) {
+        let parameters = entrant.parameters();
+        let like = Entrant::all().filter(|other| other.parameters() == parameters).map(Entrant::name);
+        if parameters != before {
+            let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name()).collect();
+            text.push_str(&format!("  {:23} {}\n", like.collect::<Vec<_>>().join(", "), names.join(", ")));
+        }
+        before = parameters;
+    }
+    for (name, meaning, default) in Parameter::all() {
+        text.push_str(&format!("  {name:10} {meaning}\n  {:10} [default: {default}]\n", ""));
+    }
+    text
 }
 
 #[derive(Debug, Args)]
@@ -839,7 +860,7 @@ pub(crate) struct SimulateArgs {
     /// Visits per time, for all pages or `/page`
     #[arg(long, value_name = "N/TIME[/page]", default_value = "0.2/day/page", value_parser = load)]
     pub budget: Load,
-    /// The policies to compare, or `all`
+    /// The policies to compare, or `all`; those of OP08 with parameters, as `bound-based:rho=5,first=2h`
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
     pub policies: Vec<String>,
     /// How long a synthetic world lasts [default: 365]

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use everfresh::{Order, Unit};
 use everfresh_sim::contest::{Contest, Entrant, Goal, Standing};
+use everfresh_sim::entry::Entry;
 use everfresh_sim::log::{Between, Logged, replayed};
 use everfresh_sim::{Conditions, Score};
 use serde::Serialize;
@@ -11,10 +12,10 @@ use crate::args::CompareArgs;
 use crate::estimate;
 use crate::output::{self, Grid, number, percent};
 use crate::progress::ShareLine;
-use crate::simulate::{Runner, entrants};
+use crate::simulate::Runner;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
-    let entrants = entrants(&args.policies)?;
+    let entries = Entry::list(&args.policies.join(","))?;
     let (pages, seen) = estimate::observations(&args.visits)?;
     let between = args.eagerness.map_or(Between::Likely(args.seed), Between::Eager);
     let logged = replayed(&seen, between).context("no page was visited twice: there is nothing to compare")?;
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let contest =
         Contest { world: &logged.world, conditions, seeds: args.seeds, goal: Goal::Freshness, hold_peers: true };
     let line = ShareLine::new();
-    let standings = Runner { line: &line, of: 0.8, from: 0.0 }.compare(&contest, &entrants)?;
+    let standings = Runner { line: &line, of: 0.8, from: 0.0 }.compare(&contest, &entries)?;
     let needs = Runner { line: &line, of: 0.2, from: 0.8 }.visits_for(&contest, logged.own.freshness().mean)?;
     drop(line);
     let report = Report::new(pages, &logged, &standings, needs);
@@ -84,7 +85,7 @@ struct Report {
 
 #[derive(Serialize)]
 struct Row {
-    policy: &'static str,
+    policy: String,
     visits_per_page_per_day: f64,
     freshness: f64,
     freshness_error: f64,
@@ -96,13 +97,13 @@ impl Report {
         let day = Unit::Day.seconds();
         let own: &Score = &logged.own;
         let row = |standing: &Standing| Row {
-            policy: standing.entrant.name(),
+            policy: standing.entry.to_string(),
             visits_per_page_per_day: standing.load * day,
             freshness: standing.freshness.mean,
             freshness_error: standing.freshness.error,
             age_days: standing.age_s.mean / day,
         };
-        let ours = standings.iter().find(|standing| standing.entrant == Entrant::Posterior);
+        let ours = standings.iter().find(|standing| standing.entry.entrant() == Entrant::Posterior);
         Report {
             pages_in_log,
             pages: logged.world.pages.len(),

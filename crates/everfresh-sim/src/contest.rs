@@ -2,19 +2,14 @@
 
 use crate::engine::{Conditions, Watch, run};
 use crate::score::{Measured, PageScore, Score};
-use crate::world::{Page, World};
-use crate::{price, truth};
+use crate::world::World;
+use crate::{entry::Entry, truth};
 use everfresh::curve::Observed;
-use everfresh::estimate::{Habits, Prior};
-use everfresh::longevity::{self, Beliefs, ContentPrior, LearningPhase, Memory, RiskControl, WarmUp};
 use everfresh::policy::peers::{
     CommaFeed, Feed, Feedbin, Fixed, Held, Heritrix, Meguri, Miniflux, NewsBlur, NutchAdaptive, StormCrawler,
 };
-use everfresh::policy::{
-    Aim, AtPrice, Bayes, Clairvoyance, Foreknowing, Greedy, Known, Policy, Posterior, Proportional, Told, Uniform,
-};
-use everfresh::{Objective, Period, Rate, Unit};
-use rayon::prelude::*;
+use everfresh::policy::{Aim, Bayes, Greedy, Known, Policy, Posterior, Proportional, Told, Uniform};
+use everfresh::{Objective, Rate};
 
 /// A policy that can be run by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,19 +115,6 @@ enum Kind {
     Peer,
 }
 
-/// OP08 section 4.5: no more than so many times the price is risked.
-const RHO: f64 = 10.0;
-
-/// Periods of the learning phase and of the warm-up grow by so much of the mean period.
-const STEP: f64 = 0.125;
-
-/// Visits of the warm-up of CGM's policy, at most.
-const WARM_UP: f64 = 8.0;
-
-/// Pages on which a given price is calibrated, and how close the load must come to the budget.
-const CALIBRATION_PAGES: usize = 1000;
-const CALIBRATED: f64 = 0.01;
-
 impl Entrant {
     /// The names of the policies of each kind, in order: what the kind is, and who is of it.
     pub fn kinds() -> [(&'static str, Vec<&'static str>); 4] {
@@ -198,7 +180,7 @@ impl Entrant {
     }
 
     /// Is it made for one price, which has to be found for a budget?
-    const fn needs_price(self) -> bool {
+    pub(crate) const fn needs_price(self) -> bool {
         matches!(self, E::FsD | E::HsD | E::CurveFitting | E::BoundBased | E::Cgm)
     }
 
@@ -209,10 +191,11 @@ impl Entrant {
 
     /// Runs it: peers at the load they choose, all others at the budget; nothing when the watch stopped it.
     pub fn run(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
-        if self.needs_price() && conditions.price <= 0.0 {
-            let price = self.calibrated(world, conditions, watch)?;
-            return self.run(world, &Conditions { price, ..*conditions }, watch);
-        }
+        Entry::from(self).run(world, conditions, watch)
+    }
+
+    /// Runs one that is not made for a price.
+    pub(crate) fn run_steered(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
         match self {
             E::Uniform => run(world, Uniform, conditions, watch),
             E::Proportional => run(world, Proportional, conditions, watch),
@@ -221,11 +204,8 @@ impl Entrant {
             E::OptimalHarmonic => run(world, Known(Objective::Harmonic), conditions, watch),
             E::Greedy => run(world, Greedy(Known(Objective::Freshness)), conditions, watch),
             E::Bayes => run(world, informed(world)?, conditions, watch),
-            E::FsS => run(world, told(world, conditions, true), conditions, watch),
-            E::HsS => run(world, told(world, conditions, false), conditions, watch),
-            E::FsD => run(world, Foreknowing(Clairvoyance::Content), conditions, watch),
-            E::HsD => run(world, Foreknowing(Clairvoyance::Whole), conditions, watch),
-            E::CurveFitting | E::BoundBased | E::Cgm => self.run_online(world, conditions, watch),
+            E::FsS => run(world, truth::told(world, conditions, true), conditions, watch),
+            E::HsS => run(world, truth::told(world, conditions, false), conditions, watch),
             E::Posterior => run(world, Posterior::new(Aim::Freshness), conditions, watch),
             E::Harmonic => run(world, Posterior::new(Aim::Harmonic), conditions, watch),
             E::Content => run(world, Posterior::new(Aim::Content), conditions, watch),
@@ -258,51 +238,6 @@ impl Entrant {
             _ => None,
         }
     }
-
-    /// The policies of OP08 sections 4 and 5.3, at the price of the conditions.
-    fn run_online(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
-        let price = Period::of(conditions.price, Unit::Second).ok()?;
-        match self {
-            E::CurveFitting => {
-                let step = Period::of(learning_step_s(conditions), Unit::Second).ok()?;
-                let beliefs = Beliefs {
-                    rate: Prior::new(0.5, Rate::per(conditions.budget, Unit::Second).ok()?).ok()?,
-                    habits: Habits::STEADY,
-                    content: ContentPrior::default(),
-                };
-                let made = |price| {
-                    let fitting = longevity::CurveFitting::new(price, beliefs)?;
-                    LearningPhase::new(RiskControl::new(fitting, price, RHO)?, step)
-                };
-                run(world, AtPrice::new(price, PROFILES, made).ok()?, conditions, watch)
-            }
-            E::BoundBased => {
-                // A period below the price cannot be worth it: U(t) <= t.
-                let made = |price| RiskControl::new(longevity::BoundBased::new(price, price)?, price, RHO);
-                run(world, AtPrice::new(price, PROFILES, made).ok()?, conditions, watch)
-            }
-            _ => {
-                let (step_s, visits) = warm_up(conditions);
-                let step = Period::of(step_s, Unit::Second).ok()?;
-                let made = |price| WarmUp::new(longevity::Cgm::new(price)?, step, visits);
-                run(world, AtPrice::new(price, PROFILES, made).ok()?, conditions, watch)
-            }
-        }
-    }
-
-    /// The price at which a policy that is made for one comes to the budget, found on a sample of the world.
-    fn calibrated(self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<f64> {
-        let sample = world.sample(CALIBRATION_PAGES);
-        // Prices beyond these are none that anybody means.
-        let within = |price: f64| price.clamp(1e-3, 1e15);
-        let load = |price: f64| {
-            let price = within(price);
-            let score = self.run(&sample, &Conditions { price, ..*conditions }, &|_: f64| watch.goes_on(0.0));
-            score.map_or(conditions.budget, |score| score.load())
-        };
-        let price = within(price::meeting(conditions.budget, 0.2 / conditions.budget, CALIBRATED, load));
-        watch.goes_on(0.0).then_some(price)
-    }
 }
 
 /// How a rule that chooses its own load is run.
@@ -324,27 +259,6 @@ impl Harness for HeldToBudget {
     fn run<P: Policy>(&self, world: &World, rule: P, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
         run(world, Held(rule), conditions, watch)
     }
-}
-
-/// l of the learning phase, in seconds: periods `l n` after the n-th visit, which alone may take at most half the budget.
-fn learning_step_s(conditions: &Conditions) -> f64 {
-    let visits = conditions.budget * conditions.duration_s;
-    (STEP / conditions.budget).max(8.0 / (visits * conditions.budget))
-}
-
-/// l and the number of visits of the warm-up: no more than half of all there are, soon over, so that the rest can be learnt from.
-fn warm_up(conditions: &Conditions) -> (f64, u32) {
-    let visits = (conditions.budget * conditions.duration_s / 2.0).clamp(1.0, WARM_UP);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-    (STEP / conditions.budget, visits as u32)
-}
-
-/// How much is remembered of profiles: one of eight fragments and twelve points.
-const PROFILES: Memory = Memory::SMALL;
-
-fn told(world: &World, conditions: &Conditions, of_content: bool) -> Told<Observed> {
-    let curve = |page: &Page| truth::mean_curve(page, conditions.seed, conditions.duration_s, of_content);
-    Told(world.pages.par_iter().map(|page| curve(page).unwrap_or_else(truth::flat)).collect())
 }
 
 /// Rates by which [`Bayes`] is told the distribution of all.
@@ -417,7 +331,7 @@ pub struct Contest<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
     /// The policy.
-    pub entrant: Entrant,
+    pub entry: Entry,
     /// Visits per page and second.
     pub load: f64,
     /// Visits in all, on average over the seeds.
@@ -456,21 +370,20 @@ struct Point {
 }
 
 impl Contest<'_> {
-    /// Runs one entrant with every seed; nothing when it was stopped.
-    pub fn run(&self, entrant: Entrant, watch: &dyn Watch) -> Option<Vec<Score>> {
+    /// Runs a policy with every seed; nothing when it was stopped.
+    pub fn run(&self, entry: impl Into<Entry>, watch: &dyn Watch) -> Option<Vec<Score>> {
+        let entry = entry.into();
         // A price is found once, for all seeds: that takes more runs than there are seeds.
-        let needs_price = entrant.needs_price() && self.conditions.price <= 0.0;
-        let price =
-            if needs_price { entrant.calibrated(self.world, &self.conditions, watch)? } else { self.conditions.price };
+        let price = entry.price(self.world, &self.conditions, watch)?.unwrap_or(self.conditions.price);
         self.seeds()
             .zip(0u64..)
             .map(|(seed, number)| {
                 let conditions = Conditions { price, seed, ..self.conditions };
                 let part = |share: f64| watch.goes_on((number as f64 + share) / self.seeds.max(1) as f64);
                 if self.hold_peers {
-                    entrant.run_held(self.world, &conditions, &part)
+                    entry.run_held(self.world, &conditions, &part)
                 } else {
-                    entrant.run(self.world, &conditions, &part)
+                    entry.run(self.world, &conditions, &part)
                 }
             })
             .collect()
@@ -531,12 +444,12 @@ impl Contest<'_> {
 
     /// Is a policy on the budget, and its load more than a fiftieth off it? Then it is not to be compared with others as it is.
     pub fn misses_budget(&self, standing: &Standing) -> bool {
-        let on_budget = self.hold_peers || !standing.entrant.chooses_load();
-        on_budget && (standing.load / self.conditions.budget - 1.0).abs() > 0.02
+        let on_budget = self.hold_peers || !standing.entry.chooses_load();
+        on_budget && !standing.entry.has_price() && (standing.load / self.conditions.budget - 1.0).abs() > 0.02
     }
 
-    /// What an entrant's runs come to, beside the frontier.
-    pub fn standing(&self, entrant: Entrant, scores: &[Score], frontier: &Frontier) -> Standing {
+    /// What a policy's runs come to, beside the frontier.
+    pub fn standing(&self, entry: impl Into<Entry>, scores: &[Score], frontier: &Frontier) -> Standing {
         let load = mean(scores.iter().map(Score::load));
         let on_sample = mean(scores.iter().map(|score| self.goal.reached(&score.sample(frontier.step)).mean));
         let (uniform, optimum) = (frontier.at(load, |p| p.uniform), frontier.at(load, |p| p.optimum));
@@ -546,7 +459,7 @@ impl Contest<'_> {
             Measured { mean, error: self.error_of_share(scores, frontier, load, mean) }
         });
         Standing {
-            entrant,
+            entry: entry.into(),
             load,
             visits: mean(scores.iter().map(|score| score.visits() as f64)),
             freshness: over_seeds(scores, Score::freshness),
@@ -588,7 +501,7 @@ impl Optimum {
     fn of(goal: Goal, world: &World, conditions: &Conditions) -> Optimum {
         match goal {
             Goal::Freshness => Optimum::Rates,
-            Goal::Content => Optimum::Curves(told(world, conditions, true)),
+            Goal::Content => Optimum::Curves(truth::told(world, conditions, true)),
         }
     }
 

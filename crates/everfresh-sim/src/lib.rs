@@ -4,6 +4,7 @@
 //! * [`run`]: a policy in a world, with a budget or at the load it chooses, event by event;
 //! * [`Score`]: freshness, age, divergence and visits, each with its standard error;
 //! * [`contest`]: every policy by name, compared at the same visits;
+//! * [`entry`]: the same with their parameters;
 //! * [`papers`]: every table and figure of the papers, computed anew;
 //! * [`trace`]: recorded histories from files.
 //!
@@ -11,6 +12,7 @@
 
 pub mod contest;
 mod engine;
+pub mod entry;
 pub mod log;
 pub mod papers;
 mod price;

@@ -1,8 +1,11 @@
 //! What really happens to a page: its true divergence curve, for the policies that are told (OP08 section 3.4).
 
-use crate::world::{History, Page, Pair, Source, Versions};
+use crate::engine::Conditions;
+use crate::world::{History, Page, Pair, Source, Versions, World};
 use everfresh::curve::Observed;
+use everfresh::policy::Told;
 use everfresh::{Period, Unit};
+use rayon::prelude::*;
 use std::collections::HashMap;
 
 /// Times at which a curve is measured.
@@ -30,6 +33,12 @@ pub(crate) fn mean_curve(page: &Page, seed: u64, duration_s: f64, of_content: bo
     let divergences = rising(&times, divergences);
     let point = |(time, divergence): (f64, f64)| Some((Period::of(time, Unit::Second).ok()?, divergence));
     Observed::new(&times.into_iter().zip(divergences).filter_map(point).collect::<Vec<_>>()).ok()
+}
+
+/// The curves of all pages of a world, for [`Told`].
+pub(crate) fn told(world: &World, conditions: &Conditions, of_content: bool) -> Told<Observed> {
+    let curve = |page: &Page| mean_curve(page, conditions.seed, conditions.duration_s, of_content);
+    Told(world.pages.par_iter().map(|page| curve(page).unwrap_or_else(flat)).collect())
 }
 
 /// Even in logarithms over four decades.

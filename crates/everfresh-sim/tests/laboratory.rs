@@ -8,6 +8,7 @@ use everfresh::policy::peers::{
 use everfresh::policy::{About, Aim, Bayes, Greedy, Known, Policy, Posterior, Proportional, Uniform, checks};
 use everfresh::{Objective, Order, Rate, Unit};
 use everfresh_sim::contest::{Contest, Entrant, Goal};
+use everfresh_sim::entry::Entry;
 use everfresh_sim::trace::{Window, load, of_snapshots};
 use everfresh_sim::world::{Habit, Page, Process, Rates, Source, Synthetic, Weights, World};
 use everfresh_sim::{Conditions, Score, run};
@@ -319,6 +320,53 @@ fn content_is_kept_as_op08_ranks() {
     for online in [fitting, bounds, cgm, ours] {
         assert!(fs_d < online, "FS-D {fs_d}, online {online}");
     }
+}
+
+/// A price that is set is kept, whatever the budget: for every policy that has one, the dearer the rarer.
+#[test]
+fn a_price_that_is_set_makes_the_load() {
+    let world = synthetic(Habit::Regions, 100);
+    for name in ["fs-s", "hs-s", "fs-d", "hs-d", "curve-fitting", "bound-based", "cgm"] {
+        let load = |price: &str, per_day: f64| {
+            let entry: Entry = format!("{name}:price={price}").parse().unwrap();
+            assert!(entry.has_price() && entry.chooses_load(), "{name}");
+            let contest = Contest {
+                world: &world,
+                conditions: conditions(150.0, per_day),
+                seeds: 1,
+                goal: Goal::Content,
+                hold_peers: true,
+            };
+            contest.run(entry, &always).unwrap()[0].load() * DAY
+        };
+        let (cheap, dear) = (load("2h", 0.2), load("2days", 0.2));
+        assert!(cheap > 1.5 * dear && dear > 0.0, "{name}: {cheap} and {dear} visits a day");
+        // What curve-fitting and cgm take for usual goes by the budget.
+        if !["curve-fitting", "cgm"].contains(&name) {
+            assert_eq!(load("2days", 0.2), load("2days", 2.0), "{name}");
+        }
+    }
+}
+
+/// Every parameter does something: what is set far off its default makes other visits.
+#[test]
+fn every_parameter_counts() {
+    let world = synthetic(Habit::Regions, 100);
+    let conditions = conditions(200.0, 0.2);
+    let run = |name: &str| name.parse::<Entry>().unwrap().run(&world, &conditions, &always).unwrap();
+    for (name, pairs) in [
+        ("curve-fitting", &["rho=1", "step=3h", "visits=10", "profiles=5", "fragments=100", "points=3"][..]),
+        ("bound-based", &["rho=2", "first=20days", "profiles=5", "fragments=100", "points=3"]),
+        ("cgm", &["step=1h", "visits=20"]),
+    ] {
+        // At one price, so that no calibration moves the load.
+        let usual = run(&format!("{name}:price=1day"));
+        for pair in pairs {
+            assert_ne!(run(&format!("{name}:price=1day,{pair}")), usual, "{name}:{pair}");
+        }
+    }
+    let (careful, bold) = (run("curve-fitting:price=1day,rho=1"), run("curve-fitting:price=1day,rho=100"));
+    assert!(careful.visits() > bold.visits(), "{} and {} visits", careful.visits(), bold.visits());
 }
 
 /// The law has weight and cost for OP08's policies too: of pages that change alike, heavy and cheap ones are visited more.

@@ -4,7 +4,8 @@ mod report;
 
 use anyhow::{Context, Result, bail};
 use everfresh::{Period, Unit};
-use everfresh_sim::contest::{Contest, Entrant, Frontier, Goal, Standing};
+use everfresh_sim::contest::{Contest, Frontier, Goal, Standing};
+use everfresh_sim::entry::Entry;
 use everfresh_sim::trace::{self, Window};
 use everfresh_sim::world::{Habit, Synthetic, Weights, World};
 use everfresh_sim::{Conditions, Measured, Score};
@@ -20,36 +21,20 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<()> {
     if let Some(path) = &args.report {
         crate::chart::check_page(path, "--report")?;
     }
-    let entrants = entrants(&args.policies)?;
+    let entries = Entry::list(&args.policies.join(","))?;
     let (mut world, duration_s) = world(args)?;
     weather(args, &mut world);
     let contest = contest(args, &world, duration_s)?;
     let line = ShareLine::new();
-    let standings = Runner { line: &line, of: 0.7, from: 0.0 }.compare(&contest, &entrants)?;
+    let standings = Runner { line: &line, of: 0.7, from: 0.0 }.compare(&contest, &entries)?;
     let earns = args.benefit.as_ref().map(|benefit| Earns { benefit: benefit.per_second, cost: args.visit_cost });
     let text = people(&contest, &standings, earns);
     if let Some(path) = &args.report {
-        let sweep = Runner { line: &line, of: 0.3, from: 0.7 }.sweep(&contest, &entrants)?;
+        let sweep = Runner { line: &line, of: 0.3, from: 0.7 }.sweep(&contest, &entries)?;
         report::write(path, &text, &sweep, &standings, args.hold_peers)?;
     }
     drop(line);
     if args.json { output::print_json(&machines(&contest, &standings, earns)) } else { output::print(&text) }
-}
-
-pub(crate) fn entrants(names: &[String]) -> Result<Vec<Entrant>> {
-    let known = || Entrant::all().map(Entrant::name).collect::<Vec<_>>().join(", ");
-    let mut entrants: Vec<Entrant> = Vec::new();
-    for name in names {
-        let named: Vec<Entrant> = match name.trim() {
-            "all" => Entrant::all().collect(),
-            name => vec![Entrant::named(name).with_context(|| format!("no policy `{name}`; there are {}", known()))?],
-        };
-        entrants.extend(named);
-    }
-    // Whoever is named twice runs once.
-    let mut seen = HashSet::new();
-    entrants.retain(|entrant| seen.insert(*entrant));
-    Ok(entrants)
 }
 
 fn world(args: &SimulateArgs) -> Result<(World, f64)> {
@@ -153,7 +138,7 @@ pub(crate) struct Runner<'a> {
 }
 
 /// What policies reach at several budgets: visits per page and day, and what is left of divergence.
-type Sweep = Vec<(Entrant, Vec<(f64, f64)>)>;
+type Sweep = Vec<(Entry, Vec<(f64, f64)>)>;
 
 impl Runner<'_> {
     /// Does a piece of work, unless the program is asked to end meanwhile.
@@ -173,38 +158,38 @@ impl Runner<'_> {
         done.context("the run was stopped")
     }
 
-    pub(crate) fn compare(&self, contest: &Contest<'_>, entrants: &[Entrant]) -> Result<Vec<Standing>> {
-        let part = 0.8 / entrants.len() as f64;
-        let mut runs: Vec<(Entrant, Vec<Score>)> = Vec::new();
-        for (number, entrant) in entrants.iter().enumerate() {
-            let scores =
-                self.watched(part * number as f64, part, entrant.name(), |watch| contest.run(*entrant, &watch))?;
-            runs.push((*entrant, scores));
+    pub(crate) fn compare(&self, contest: &Contest<'_>, entries: &[Entry]) -> Result<Vec<Standing>> {
+        let part = 0.8 / entries.len() as f64;
+        let mut runs: Vec<(Entry, Vec<Score>)> = Vec::new();
+        for (number, entry) in entries.iter().enumerate() {
+            let name = entry.entrant().name();
+            let scores = self.watched(part * number as f64, part, name, |watch| contest.run(*entry, &watch))?;
+            runs.push((*entry, scores));
         }
         let loads: Vec<f64> = runs.iter().flat_map(|(_, scores)| scores.iter().map(Score::load)).collect();
         let frontier: Frontier = self.watched(0.8, 0.2, "the optimum", |watch| contest.frontier(&loads, &watch))?;
-        Ok(runs.iter().map(|(entrant, scores)| contest.standing(*entrant, scores, &frontier)).collect())
+        Ok(runs.iter().map(|(entry, scores)| contest.standing(*entry, scores, &frontier)).collect())
     }
 
-    /// Every policy at an eighth to four times the budget; rules that choose their own load at that.
-    fn sweep(&self, contest: &Contest<'_>, entrants: &[Entrant]) -> Result<Sweep> {
+    /// Every policy at an eighth to four times the budget; those that choose their own load at that.
+    fn sweep(&self, contest: &Contest<'_>, entries: &[Entry]) -> Result<Sweep> {
         const BUDGETS: [f64; 6] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0];
         let world = contest.world.sample(2000);
         let mut sweep = Vec::new();
-        for (number, entrant) in entrants.iter().enumerate() {
-            let own = entrant.chooses_load() && !contest.hold_peers;
+        for (number, entry) in entries.iter().enumerate() {
+            let own = entry.has_price() || entry.chooses_load() && !contest.hold_peers;
             let mut points = Vec::new();
             for factor in BUDGETS.iter().filter(|factor| !own || **factor == 1.0) {
                 let conditions = Conditions { budget: contest.conditions.budget * factor, ..contest.conditions };
                 let contest = Contest { world: &world, conditions, seeds: 1, ..*contest };
-                let share = number as f64 / entrants.len() as f64;
-                let scores = self.watched(share, 0.0, entrant.name(), |watch| contest.run(*entrant, &watch))?;
+                let (share, name) = (number as f64 / entries.len() as f64, entry.entrant().name());
+                let scores = self.watched(share, 0.0, name, |watch| contest.run(*entry, &watch))?;
                 for score in scores {
                     let left = 1.0 - contest.goal.reached(&score).mean;
                     points.push((score.load() * Unit::Day.seconds(), left));
                 }
             }
-            sweep.push((*entrant, points));
+            sweep.push((*entry, points));
         }
         Ok(sweep)
     }
@@ -245,7 +230,7 @@ struct Machines {
 
 #[derive(Serialize)]
 struct MachineRow {
-    policy: &'static str,
+    policy: String,
     visits: f64,
     visits_per_page_per_day: f64,
     /// Is it on the budget, and more than 2 % off it?
@@ -266,7 +251,7 @@ struct MachineRow {
 fn machines(contest: &Contest<'_>, standings: &[Standing], earns: Option<Earns>) -> Machines {
     let day = Unit::Day.seconds();
     let row = |standing: &Standing| MachineRow {
-        policy: standing.entrant.name(),
+        policy: standing.entry.to_string(),
         visits: standing.visits,
         visits_per_page_per_day: standing.load * day,
         misses_budget: contest.misses_budget(standing),
@@ -354,7 +339,7 @@ fn people(contest: &Contest<'_>, standings: &[Standing], earns: Option<Earns>) -
     for standing in standings {
         let star = if contest.misses_budget(standing) { "*" } else { "" };
         let mut row = vec![
-            standing.entrant.name().to_owned(),
+            standing.entry.to_string(),
             format!("{:.0}", standing.visits),
             format!("{star}{}", number(standing.load * day)),
             shares(standing.freshness),

@@ -21,8 +21,8 @@ pub(super) fn write(path: &Path, table: &str, sweep: &Sweep, standings: &[Standi
     {
         let series: Vec<_> = sweep
             .iter()
-            .filter(|(entrant, _)| entrant.is_peer() == wanted || entrant.is_landmark())
-            .map(|(entrant, points)| (entrant.name().to_owned(), points.clone()))
+            .filter(|(entry, _)| entry.entrant().is_peer() == wanted || entry.entrant().is_landmark())
+            .map(|(entry, points)| (entry.to_string(), points.clone()))
             .collect();
         if !series.is_empty() {
             let svg = chart::lines(&series, ("visits per page and day", "share of time or content that differs"))?;
@@ -31,7 +31,7 @@ pub(super) fn write(path: &Path, table: &str, sweep: &Sweep, standings: &[Standi
     }
     let row = |standing: &Standing| {
         let share = standing.share?;
-        Some(Row { name: standing.entrant.name().to_owned(), share: share.mean, error: share.error })
+        Some(Row { name: standing.entry.to_string(), share: share.mean, error: share.error })
     };
     let rows: Vec<Row> = standings.iter().filter_map(row).collect();
     if !rows.is_empty() {

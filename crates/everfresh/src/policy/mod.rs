@@ -13,6 +13,7 @@
 //! | [`Bayes`] | the same under the exact posterior, told the distribution of rates | textbook: what visits can tell |
 //! | [`Posterior`] | the same under what is believed of the rate | this project |
 //! | [`Told`], [`Foreknowing`] | the same under true curves; when the truth is worth the price | OP08 section 3.4 |
+//! | [`Priced`] | any of these, at the price that is given | OP08: an administrator sets it |
 //! | [`AtPrice`] | curve fitting, bounds, CGM's estimates, at a given price | OP08 sections 4 and 5.3 |
 //! | [`peers`] | multiplicative and fixed rules | other crawlers, with their defaults |
 //!
@@ -28,7 +29,7 @@ mod posterior;
 
 pub use bayes::Bayes;
 pub use known::{Greedy, Known, Proportional, Uniform};
-pub use op08::{AtPrice, Foreknowing, Profiled, Told};
+pub use op08::{AtPrice, Foreknowing, Priced, Profiled, Told};
 pub use posterior::{Aim, Divergences, Panel, Posterior, Watched};
 
 use crate::estimate::Observation;

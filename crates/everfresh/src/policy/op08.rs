@@ -118,6 +118,34 @@ impl<C: DivergenceCurve + Sync> Policy for Told<C> {
     }
 }
 
+/// A policy at the price that it is given, whatever load comes of that: OP08's administrator sets T, not a budget.
+#[derive(Clone, Debug)]
+pub struct Priced<P>(pub P);
+
+impl<P: Policy> Policy for Priced<P> {
+    type Memory = P::Memory;
+
+    fn remember(&self, about: &About, now_s: f64, fragments: &[u64]) -> P::Memory {
+        self.0.remember(about, now_s, fragments)
+    }
+
+    fn observe(&self, about: &About, memory: &mut P::Memory, visit: &Visit<'_>) {
+        self.0.observe(about, memory, visit);
+    }
+
+    fn period(&self, about: &About, memory: &P::Memory, price: f64) -> Period {
+        self.0.period(about, memory, price)
+    }
+
+    fn learn(&mut self, pages: &[(&About, &P::Memory)]) {
+        self.0.learn(pages);
+    }
+
+    fn pricing(&self) -> Pricing {
+        Pricing::Given
+    }
+}
+
 /// The dynamic policies of OP08 section 3.4, FS-D and HS-D: they go when what really happened is worth the price.
 #[derive(Clone, Copy, Debug)]
 pub struct Foreknowing(pub Clairvoyance);

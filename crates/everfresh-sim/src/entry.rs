@@ -225,6 +225,9 @@ const WARM_UP: f64 = 8.0;
 const CALIBRATION_PAGES: usize = 1000;
 const CALIBRATED: f64 = 0.01;
 
+/// The lowest price that is tried, in mean periods: that of pages with a change in fifty thousand visits.
+const CHEAPEST: f64 = 1e-5;
+
 impl Entry {
     /// Policies by their names, with commas between them and `all` for all; whoever is named twice is there once.
     ///
@@ -314,8 +317,10 @@ impl Entry {
     /// The price at which it comes to the budget, found on a sample of the world.
     fn calibrated(&self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<f64> {
         let sample = world.sample(CALIBRATION_PAGES);
-        // Prices beyond these are none that anybody means.
-        let within = |price: f64| price.clamp(1e-3, 1e15);
+        // Prices beyond these are none that anybody means. Where so few visits are to be made that all belong to the warm-up, none makes
+        // more of them, and a search without end would have the few pages behind it visited every second.
+        let least = (CHEAPEST / conditions.budget).max(1e-3);
+        let within = |price: f64| price.clamp(least, 1e15);
         let load = |price: f64| {
             let score = self.run_at(within(price), &sample, conditions, &|_: f64| watch.goes_on(0.0));
             score.map_or(conditions.budget, |score| score.load())

@@ -908,7 +908,7 @@ pub(crate) struct SimulateArgs {
     /// How many runs, each with the next seed, every policy has
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
-    /// Draw what every policy reaches at other budgets too, to an .html file
+    /// Draw what every policy reaches at other budgets too, as OP08 figures 6, 8, 9, 11 and 12, to an .html file
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print JSON

@@ -164,8 +164,9 @@ pub(crate) fn lines(series: &[(String, Vec<(f64, f64)>)], words: (&str, &str)) -
     let all = || series.iter().flat_map(|(_, points)| points);
     let x_range = decades(all().map(|(x, _)| x.log10()));
     let top = all().map(|(_, y)| *y).filter(|y| y.is_finite()).fold(0.0, f64::max);
+    let columns = columns(series.iter().map(|(name, _)| name.as_str()));
     #[expect(clippy::cast_possible_truncation, reason = "a handful of rows")]
-    let rows = series.len().div_ceil(KEYS) as u32;
+    let rows = series.len().div_ceil(columns) as u32;
     sized((NARROW, 400 + KEY_HEIGHT * rows + 8), |area| {
         let (above, below) = area.split_vertically(400);
         let y_range = 0.0..top * 1.05 + 1e-12;
@@ -181,7 +182,7 @@ pub(crate) fn lines(series: &[(String, Vec<(f64, f64)>)], words: (&str, &str)) -
                 None => drop(chart.draw_series(LineSeries::new(points.iter().copied(), stroke.ink.stroke_width(2)))?),
             }
             chart.draw_series(points.iter().map(|at| stroke.mark(*at)))?;
-            key(&below, number, name)?;
+            key(&below, (number, columns), name)?;
         }
         Ok(())
     })
@@ -193,6 +194,14 @@ const NARROW: u32 = 600;
 /// Keys side by side below a picture, and how high a row of them is.
 const KEYS: usize = 3;
 const KEY_HEIGHT: u32 = 22;
+
+/// Letters for which a key has room beside others.
+const KEY_LETTERS: usize = 17;
+
+/// How many keys stand side by side: one where a name is long, as that of a policy with parameters.
+fn columns<'a>(mut names: impl Iterator<Item = &'a str>) -> usize {
+    if names.any(|name| name.len() > KEY_LETTERS) { 1 } else { KEYS }
+}
 
 /// How a curve is drawn: no two of 21 look alike.
 struct Stroke {
@@ -215,9 +224,9 @@ impl Stroke {
 }
 
 /// What a curve is, below the picture.
-fn key(area: &Area<'_>, number: usize, name: &str) -> Result<(), Failure> {
+fn key(area: &Area<'_>, (number, columns): (usize, usize), name: &str) -> Result<(), Failure> {
     let stroke = Stroke::of(number);
-    let (column, row) = (i32::try_from(number % KEYS)?, i32::try_from(number / KEYS)?);
+    let (column, row) = (i32::try_from(number % columns)?, i32::try_from(number / columns)?);
     let (width, height) = (i32::try_from(NARROW)? / i32::try_from(KEYS)?, i32::try_from(KEY_HEIGHT)?);
     let (x, y) = (20 + column * (width - 8), height / 2 + row * height);
     let (size, gap) = stroke.dash.map_or((30, 0), |(size, gap)| (size.cast_signed(), gap.cast_signed()));
@@ -232,6 +241,9 @@ fn key(area: &Area<'_>, number: usize, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How wide a letter of a name beside bars is, about.
+const ROW_LETTER: i32 = 7;
+
 /// A share with its error, in a row of its own.
 pub(crate) struct Row {
     pub name: String,
@@ -245,11 +257,14 @@ pub(crate) fn rows(rows: &[Row], words: &str) -> Result<String> {
     const HIGH: f64 = 1.3;
     #[expect(clippy::cast_possible_truncation, reason = "a handful of rows")]
     let height = 24 * rows.len() as u32 + 76;
+    let letters = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    // Names get the room they need, but leave half of the picture to the bars.
+    let names = i32::try_from(letters).unwrap_or(i32::MAX).saturating_mul(ROW_LETTER).clamp(124, 280);
     sized((NARROW, height), |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(16)
             .x_label_area_size(44)
-            .y_label_area_size(130)
+            .y_label_area_size(names + 6)
             .build_cartesian_2d(LOW..HIGH, 0.0..rows.len() as f64)?;
         chart
             .configure_mesh()
@@ -274,7 +289,7 @@ pub(crate) fn rows(rows: &[Row], words: &str) -> Result<String> {
             let ends = [-row.error, row.error].map(|error| (share + error).clamp(LOW, HIGH));
             chart.draw_series([PathElement::new(ends.map(|end| (end, middle)), BLACK.stroke_width(2))])?;
             let (x, y) = chart.backend_coord(&(LOW, middle));
-            area.draw(&Text::new(row.name.clone(), (x - 124, y - 7), style.clone()))?;
+            area.draw(&Text::new(row.name.clone(), (x - names, y - 7), style.clone()))?;
         }
         chart.draw_series([PathElement::new([(0.0, 0.0), (0.0, rows.len() as f64)], BLACK.mix(0.6))])?;
         Ok(())

@@ -1106,6 +1106,30 @@ fn a_report_says_what_the_peers_were_held_to() {
     }
 }
 
+/// The curves of cost against staleness of OP08, each only where there is somebody to show.
+#[test]
+fn a_report_has_the_pictures_of_op08() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.html");
+    let figures = ["OP08 figure 6", "OP08 figure 8", "OP08 figure 9", "OP08 figures 11 and 12"];
+    for (policies, drawn) in [
+        // At prices of their own: none has to be found for every budget.
+        ("uniform,fs-s,fs-d:price=1day,curve-fitting:price=1day,cgm:price=1day", &figures[..]),
+        ("uniform,fs-s,posterior", &figures[..3]),
+        ("uniform,fs-s", &figures[..1]),
+    ] {
+        let args = ["simulate", "--pages", "10", "--days", "40", "--habit", "regions", "--objective", "content"];
+        stdout(&[&args[..], &["--policies", policies, "--report", path.to_str().unwrap()]].concat());
+        let page = std::fs::read_to_string(&path).unwrap();
+        let found: Vec<&str> = figures.into_iter().filter(|figure| page.contains(figure)).collect();
+        assert_eq!(found, drawn, "{policies}");
+        assert!(
+            page.matches("<svg").count() >= drawn.len() && page.contains("mean divergence of content"),
+            "{policies}"
+        );
+    }
+}
+
 #[test]
 fn compare_as_json_has_the_same_numbers() {
     let visits = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/compare.in/visits.csv");

@@ -157,6 +157,11 @@ impl Entrant {
         self.chooses_load() || matches!(self, E::Meguri)
     }
 
+    /// Does it learn from its own visits, and is told nothing else?
+    pub fn learns(self) -> bool {
+        self.kind() == Kind::Learning
+    }
+
     /// Does it choose its own load?
     pub const fn chooses_load(self) -> bool {
         matches!(

@@ -286,6 +286,29 @@ impl Entry {
         self.has_price() || self.entrant.chooses_load()
     }
 
+    /// l of CGM's warm-up, in seconds, and its visits.
+    fn warm_up(&self, conditions: &Conditions) -> (f64, f64) {
+        let step_s = self.get(P::Step).unwrap_or(STEP / conditions.budget);
+        (step_s, self.get(P::Visits).unwrap_or_else(|| warm_up_visits(conditions)))
+    }
+
+    /// How long CGM's policy warms up with these parameters, in seconds: `l (1 + 2 + ... + n)`.
+    pub fn warm_up_s(&self, conditions: &Conditions) -> f64 {
+        let (step_s, visits) = self.warm_up(conditions);
+        step_s * visits * (visits + 1.0) / 2.0
+    }
+
+    /// The curve-fitting policy after the same warm-up as CGM's, to be compared with it (OP08 section 5.3); others as they are.
+    #[must_use]
+    pub fn warmed_up_like(mut self, cgm: &Entry, conditions: &Conditions) -> Entry {
+        if self.entrant == E::CurveFitting {
+            let (step_s, visits) = cgm.warm_up(conditions);
+            self.values[P::Step as usize] = Some(step_s);
+            self.values[P::Visits as usize] = Some(visits);
+        }
+        self
+    }
+
     /// Runs it: at the load that it chooses or that its price makes, all others at the budget; nothing when the watch stopped it.
     pub fn run(&self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
         let Some(price) = self.price(world, conditions, watch)? else {
@@ -382,8 +405,8 @@ impl Entry {
     /// OP08 section 5.3.
     fn run_cgm(&self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
         let price = seconds(conditions.price)?;
-        let step = seconds(self.get(P::Step).unwrap_or(STEP / conditions.budget))?;
-        let visits = whole(self.get(P::Visits).unwrap_or_else(|| warm_up_visits(conditions)));
+        let (step_s, visits) = self.warm_up(conditions);
+        let (step, visits) = (seconds(step_s)?, whole(visits));
         let made = |price| WarmUp::new(longevity::Cgm::new(price)?, step, visits);
         run(world, AtPrice::new(price, Memory::SMALL, made).ok()?, conditions, watch)
     }

@@ -1,6 +1,7 @@
 //! `everfresh simulate`: every policy in one world, beside the optimum.
 
 mod report;
+mod sweep;
 
 use anyhow::{Context, Result, bail};
 use everfresh::{Period, Unit};
@@ -30,8 +31,8 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<()> {
     let earns = args.benefit.as_ref().map(|benefit| Earns { benefit: benefit.per_second, cost: args.visit_cost });
     let text = people(&contest, &standings, earns);
     if let Some(path) = &args.report {
-        let sweep = Runner { line: &line, of: 0.3, from: 0.7 }.sweep(&contest, &entries)?;
-        report::write(path, &text, &sweep, &standings, args.hold_peers)?;
+        let figures = Runner { line: &line, of: 0.3, from: 0.7 }.sweep(&contest, &entries)?;
+        report::write(path, &text, &figures, &standings, contest.goal)?;
     }
     drop(line);
     if args.json { output::print_json(&machines(&contest, &standings, earns)) } else { output::print(&text) }
@@ -137,9 +138,6 @@ pub(crate) struct Runner<'a> {
     pub from: f64,
 }
 
-/// What policies reach at several budgets: visits per page and day, and what is left of divergence.
-type Sweep = Vec<(Entry, Vec<(f64, f64)>)>;
-
 impl Runner<'_> {
     /// Does a piece of work, unless the program is asked to end meanwhile.
     pub(crate) fn watched<T>(
@@ -169,29 +167,6 @@ impl Runner<'_> {
         let loads: Vec<f64> = runs.iter().flat_map(|(_, scores)| scores.iter().map(Score::load)).collect();
         let frontier: Frontier = self.watched(0.8, 0.2, "the optimum", |watch| contest.frontier(&loads, &watch))?;
         Ok(runs.iter().map(|(entry, scores)| contest.standing(*entry, scores, &frontier)).collect())
-    }
-
-    /// Every policy at an eighth to four times the budget; those that choose their own load at that.
-    fn sweep(&self, contest: &Contest<'_>, entries: &[Entry]) -> Result<Sweep> {
-        const BUDGETS: [f64; 6] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0];
-        let world = contest.world.sample(2000);
-        let mut sweep = Vec::new();
-        for (number, entry) in entries.iter().enumerate() {
-            let own = entry.has_price() || entry.chooses_load() && !contest.hold_peers;
-            let mut points = Vec::new();
-            for factor in BUDGETS.iter().filter(|factor| !own || **factor == 1.0) {
-                let conditions = Conditions { budget: contest.conditions.budget * factor, ..contest.conditions };
-                let contest = Contest { world: &world, conditions, seeds: 1, ..*contest };
-                let (share, name) = (number as f64 / entries.len() as f64, entry.entrant().name());
-                let scores = self.watched(share, 0.0, name, |watch| contest.run(*entry, &watch))?;
-                for score in scores {
-                    let left = 1.0 - contest.goal.reached(&score).mean;
-                    points.push((score.load() * Unit::Day.seconds(), left));
-                }
-            }
-            sweep.push((*entry, points));
-        }
-        Ok(sweep)
     }
 }
 

@@ -1,33 +1,25 @@
-//! The report: what every policy reaches for how many visits (the pictures of OP08 figures 6, 8, 9, 11 and 12).
+//! The report: what every policy reaches for how many visits.
 
 use std::path::Path;
 
 use anyhow::Result;
-use everfresh_sim::contest::Standing;
+use everfresh_sim::contest::{Goal, Standing};
 
-use super::Sweep;
+use super::sweep::Figure;
 use crate::chart::{self, Row};
 
 /// Lines are drawn for policies on a budget, dots for rules at the load they chose.
-pub(super) fn write(path: &Path, table: &str, sweep: &Sweep, standings: &[Standing], are_held: bool) -> Result<()> {
-    let peers = if are_held {
-        "Other crawlers' rules beside them: held to the same budgets."
-    } else {
-        "Other crawlers' rules beside them: at the load they chose."
+pub(super) fn write(path: &Path, table: &str, figures: &[Figure], standings: &[Standing], goal: Goal) -> Result<()> {
+    let left = match goal {
+        Goal::Freshness => "share of time that copies differ",
+        Goal::Content => "mean divergence of content",
     };
     let mut sections = vec![(String::new(), table.to_owned())];
-    for (words, wanted) in
-        [("Told the truth, or nothing: cost against what is left of divergence.", false), (peers, true)]
-    {
-        let series: Vec<_> = sweep
-            .iter()
-            .filter(|(entry, _)| entry.entrant().is_peer() == wanted || entry.entrant().is_landmark())
-            .map(|(entry, points)| (entry.to_string(), points.clone()))
-            .collect();
-        if !series.is_empty() {
-            let svg = chart::lines(&series, ("visits per page and day", "share of time or content that differs"))?;
-            sections.push((svg, words.to_owned()));
-        }
+    for figure in figures {
+        let curves = figure.curves.iter();
+        let series: Vec<_> = curves.map(|(entry, points)| (entry.to_string(), points.clone())).collect();
+        let svg = chart::lines(&series, ("visits per page and day", left))?;
+        sections.push((svg, figure.words.clone()));
     }
     let row = |standing: &Standing| {
         let share = standing.share?;

@@ -139,7 +139,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const LAST_VISITS: Duration = Duration::from_secs(10);
 /// A plan is made in slices of so many pages, some thirty milliseconds each.
 const PLANNED: u32 = 1 << 18;
-/// A state is kept after so many events, or after half as many as there are pages.
+/// A state is kept after so many events, or after an eighth as many as there are pages: who is killed has no more to replay.
 const KEEP_EVENTS: u64 = 200_000;
 
 /// A promise that nothing changes for less than this is no promise.
@@ -315,7 +315,7 @@ impl Keeper {
             debug!(pages = self.scheduler.state().len(), freshness = self.expected.freshness, "planned");
         }
         let events = self.scheduler.store().events();
-        let enough = KEEP_EVENTS.max(self.scheduler.state().len() as u64 / 2);
+        let enough = KEEP_EVENTS.max(self.scheduler.state().len() as u64 / 8);
         if events - self.kept_events > enough && !self.scheduler.store().is_keeping() && !self.scheduler.is_planning() {
             self.scheduler.compact().map_err(failure)?;
             debug!(events = events - self.kept_events, "keeping the state");

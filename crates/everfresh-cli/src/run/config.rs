@@ -466,6 +466,7 @@ mod tests {
             workers = 3
             replan = "1h"
             copies = false
+            most_pages = 9
             log = "json"
             [fetch]
             connect = "1s"

@@ -99,6 +99,12 @@ impl Durable {
         })
     }
 
+    /// Was the end of the engine's log torn when it was opened, as a power failure leaves it? What was left out was not acknowledged, unless the
+    /// disk lost what it had said to have written.
+    pub fn was_torn(&self) -> bool {
+        self.open.as_ref().is_some_and(|(engine, _)| engine.was_torn)
+    }
+
     /// Opens a store that another process has open, as it is on the disk at this moment: to look. What is written goes nowhere.
     pub fn look(dir: &Path, who: &str) -> Result<Durable> {
         let (look, holder) = crate::look::copy(dir, who)?;

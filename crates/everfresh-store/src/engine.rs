@@ -20,6 +20,8 @@ pub(crate) struct Engine {
     pub(crate) groups: Keyspace,
     /// What a crawler remembers of a page.
     pub(crate) notes: Keyspace,
+    /// Was the last group of its log torn, and left out?
+    pub(crate) was_torn: bool,
 }
 
 /// The state of a generation was true when its events began; that of generation 0 is none.
@@ -42,7 +44,13 @@ impl Engine {
         let path = dir.join("engine");
         let shown = path.display().to_string();
         // An engine that finds its log damaged may panic.
-        let opened = catch_unwind(|| Database::builder(&path).cache_size(CACHE).max_journaling_size(LOGS).open());
+        let open = || catch_unwind(|| Database::builder(&path).cache_size(CACHE).max_journaling_size(LOGS).open());
+        let (mut opened, mut was_torn) = (open(), false);
+        if let Ok(Err(fjall::Error::JournalRecovery(_))) = &opened
+            && leave_out_last_group(&path).map_err(|error| failed(&shown)(&error))?
+        {
+            (opened, was_torn) = (open(), true);
+        }
         let db = opened.map_err(|_| damaged(&shown))?.map_err(|error| failed(&shown)(&error))?;
         let open = |name| keyspace(&db, name);
         Ok(Engine {
@@ -51,6 +59,7 @@ impl Engine {
             hosts: open("hosts")?,
             groups: open("groups")?,
             notes: open("notes")?,
+            was_torn,
             db,
         })
     }
@@ -150,6 +159,31 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// A group of the engine's log ends with these bytes.
+const GROUP_END: &[u8] = b"FJL\x03";
+
+/// Cuts the last group off the engine's log; says no where there is none.
+///
+/// A disk writes sectors in any order. When the power fails while a group is written, its end may be on the disk and its middle not: the engine leaves
+/// out a group without an end by itself, and refuses a log whose last group has an end and is not what its checksum says. Each group is synced before
+/// the next begins, so that no other can be torn so; if another is damaged, the log is refused as before.
+fn leave_out_last_group(engine: &Path) -> std::io::Result<bool> {
+    let entries = std::fs::read_dir(engine)?.collect::<std::io::Result<Vec<_>>>()?;
+    let logs =
+        entries.iter().map(std::fs::DirEntry::path).filter(|path| path.extension().is_some_and(|end| end == "jnl"));
+    let Some(log) = logs.max() else { return Ok(false) };
+    let bytes = std::fs::read(&log)?;
+    let written = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    if written == 0 {
+        return Ok(false);
+    }
+    let before = bytes[..written - 1].windows(GROUP_END.len()).rposition(|some| some == GROUP_END);
+    let file = std::fs::OpenOptions::new().write(true).open(&log)?;
+    file.set_len(before.map_or(0, |end| end + GROUP_END.len()) as u64)?;
+    file.sync_all()?;
+    Ok(true)
 }
 
 pub(crate) fn damaged(shown: &str) -> Error {

@@ -104,6 +104,51 @@ fn a_log_that_is_cut_anywhere_is_read_or_refused() {
     assert!(refused > 0, "no cut took the word which state counts");
 }
 
+/// A disk may write sectors in any order: when the power fails before a group of events is acknowledged, some of its sectors are there and
+/// others are not, whatever stands before or behind them. Then the group is there whole, or not at all.
+#[test]
+fn sectors_that_were_written_in_any_order_are_a_whole_group_or_none() {
+    const SECTOR: usize = 512;
+    let seed = 20_261_118;
+    println!("seed {seed}");
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let dir = tempfile::tempdir().unwrap();
+    let mut worker = scheduler(dir.path());
+    (0..2 * KEEP).for_each(|number| step(&mut worker, number).unwrap());
+    let (mut wholes, mut torn, mut cut) = (0, 0, 0);
+    for round in 0..60u64 {
+        let (state, events) = (worker.state().clone(), worker.store().events());
+        let journal_before = journal(dir.path());
+        let before = std::fs::read(&journal_before).unwrap();
+        let pages = (0..rng.random_range(1..200)).map(|more| (PageId((round << 32) + more), PageTerms::new(HostId(0))));
+        worker.add_all(KEEP as f64, &pages.collect::<Vec<_>>()).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        copy_all(dir.path(), copy.path());
+        let log = journal(copy.path());
+        let mut after = std::fs::read(&log).unwrap();
+        assert_eq!(journal(dir.path()), journal_before, "the engine began another log");
+        // All but one in so many came to the disk.
+        let missing = [2, 4, 16, 1000][rng.random_range(0..4)];
+        for (sector, bytes) in after.chunks_mut(SECTOR).enumerate() {
+            let was = before.get(sector * SECTOR..).unwrap_or_default();
+            if rng.random_range(0..missing) == 0 {
+                bytes.fill(0);
+                bytes.iter_mut().zip(was).for_each(|(byte, was)| *byte = *was);
+            }
+        }
+        std::fs::write(log, after).unwrap();
+        let found = scheduler(copy.path());
+        cut += u32::from(found.store().was_torn());
+        let is_whole = found.store().events() > events;
+        let (wanted, count) = if is_whole { (worker.state(), worker.store().events()) } else { (&state, events) };
+        assert_eq!(found.store().events(), count, "round {round}");
+        assert!(found.state() == wanted, "round {round}: another state");
+        if is_whole { wholes += 1 } else { torn += 1 }
+    }
+    println!("{wholes} groups were whole, {torn} torn, of which the engine refused {cut}");
+    assert!(wholes > 5 && torn > 5 && (1..=torn).contains(&cut), "{wholes} {torn} {cut}");
+}
+
 /// Tears the end off the engine's log in a copy, and puts zeros or rubbish there.
 fn tear_anyhow(dir: &Path, expected: &mut Expected, rng: &mut Xoshiro256PlusPlus) {
     let is_rubbish = rng.random();

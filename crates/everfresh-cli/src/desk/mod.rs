@@ -112,6 +112,11 @@ impl Desk {
 
     /// A clock that was ahead once holds up everything until that time comes: whoever set it should know.
     fn of(scheduler: Scheduler<Durable>, now_s: f64, unfinished: Unfinished) -> Desk {
+        if scheduler.store().was_torn() {
+            output::say(
+                "the end of the store's log was torn, as by a power failure: its last group of events, which nobody was told to be safe, is left out",
+            );
+        }
         let latest_s = scheduler.state().latest_s();
         if latest_s > now_s + BEHIND_S {
             output::say(&format!(

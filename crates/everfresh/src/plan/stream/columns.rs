@@ -64,7 +64,7 @@ pub trait Pages {
 const CHUNK: usize = 1 << 20;
 
 /// Chunks whose results are held at the same time.
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 128;
 
 /// Pages without bounds are handled in blocks.
 pub(super) use crate::kernel::BLOCK;
@@ -140,6 +140,18 @@ impl<'a> Columns<'a> {
             column.chunks(RUN).step_by(LARGE_SAMPLE).flatten().copied().collect()
         }
         (pick(self.rate), self.weight.map(pick), self.host.map(pick))
+    }
+
+    /// Looks at a page that comes later. A machine fetches ahead by itself, but not into the next 4 KiB of memory, which are the next block.
+    #[inline(always)]
+    pub(super) fn glance(&self, i: usize) {
+        if i < self.len() {
+            std::hint::black_box((
+                self.rate[i],
+                self.weight.map(|column| column[i]),
+                self.host.map(|column| column[i]),
+            ));
+        }
     }
 
     /// The host of a page: the first where there is no such column.

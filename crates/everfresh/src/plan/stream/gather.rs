@@ -127,6 +127,54 @@ fn spending_of_part<R: Rule>(pages: &[Kinked], rule: R, price: f64) -> (f64, f64
     (spent.value(), falls)
 }
 
+/// Pages without bounds near the cliff, in columns: a third of the memory of [`Kinked`] ones, and three times as fast to sum up, which is done
+/// at every step of the search for a price.
+#[derive(Default)]
+struct Edges {
+    masses: Vec<f64>,
+    xs: Vec<f64>,
+}
+
+impl Edges {
+    fn push(&mut self, mass: f64, x: f64) {
+        self.masses.push(mass);
+        self.xs.push(x);
+    }
+
+    fn merge(&mut self, other: &Edges) {
+        self.masses.extend_from_slice(&other.masses);
+        self.xs.extend_from_slice(&other.xs);
+    }
+
+    const fn len(&self) -> usize {
+        self.xs.len()
+    }
+
+    /// What they spend at a price, and how much less of it per ln price: in parts that do not depend on the number of threads.
+    fn spending<R: Rule>(&self, rule: R, price: f64) -> (f64, f64) {
+        const PART: usize = 1 << 14;
+        let of_part = |(masses, xs): (&[f64], &[f64])| {
+            let (mut spent, mut falls) = (0.0, 0.0);
+            for (mass, x) in masses.iter().zip(xs) {
+                let (answer, fall) = rule.answer_with_fall(price * x, Shape::Exponential);
+                spent += mass * answer;
+                falls += mass * fall;
+            }
+            (spent, falls)
+        };
+        let parts = self.masses.par_chunks(PART).zip(self.xs.par_chunks(PART));
+        let parts: Vec<(f64, f64)> = parts.map(of_part).collect();
+        parts.into_iter().fold((0.0, 0.0), |(spent, fall), part| (spent + part.0, fall + part.1))
+    }
+
+    /// The same pages one by one.
+    fn take(&mut self) -> impl Iterator<Item = Kinked> + use<> {
+        let Edges { masses, xs } = std::mem::take(self);
+        let kinked = |(mass, x)| Kinked { mass, x, low: 0.0, high: f64::INFINITY, shape: Shape::Exponential };
+        masses.into_iter().zip(xs).map(kinked)
+    }
+}
+
 /// About the price at which a list of pages spends a budget. Positive and finite.
 pub(super) fn guess<R: Rule>(rule: R, budget: f64, pages: &[Kinked]) -> f64 {
     let start = start(rule, budget, pages);
@@ -157,6 +205,8 @@ pub(super) struct Gathered {
     histogram: Demand,
     curved: Curved,
     kinked: Vec<Kinked>,
+    /// Those without bounds.
+    edges: Edges,
     /// Are there so many of these that there may be equal ones?
     is_crowded: bool,
     fixed: Sum,
@@ -279,6 +329,7 @@ impl Gathered {
             histogram: Histogram::new(),
             curved: Curved::default(),
             kinked: Vec::new(),
+            edges: Edges::default(),
             is_crowded: false,
             fixed: Sum::default(),
             promised: Sum::default(),
@@ -351,6 +402,7 @@ impl Gathered {
         let (roles, end) = (Block::roles(bounds, window), block.buckets.cliff.end / window.base);
         for start in (0..chunk.len()).step_by(BLOCK) {
             let part = chunk.part(start, chunk.len().min(start + BLOCK));
+            chunk.glance(start + BLOCK);
             if !visited.pack(simd, rule, part, end) {
                 self.add(part, rule, bounds, window).map_err(|(place, error)| (start + place, error))?;
                 continue;
@@ -391,8 +443,7 @@ impl Gathered {
                 odd &= odd - 1;
                 addresses[k] = Demand::NOWHERE;
                 if k < pages {
-                    let (mass, x) = (masses[k], xs[k]);
-                    self.kinked.push(Kinked { mass, x, low: 0.0, high: f64::INFINITY, shape: Shape::Exponential });
+                    self.edges.push(masses[k], xs[k]);
                 }
             }
         }
@@ -458,8 +509,10 @@ impl Gathered {
         let page = Kinked { x, ..page };
         if !rule.is_tabled(shape) && is_smooth && !window.cliff(rule, shape).contains(&x) {
             self.curved.add(page.spending(rule, 1.0));
-        } else if !is_smooth || !rule.is_tabled(shape) || cliff.contains(&x) || !self.histogram.add(x, mass) {
+        } else if !is_smooth || !rule.is_tabled(shape) {
             self.kinked.push(page);
+        } else if cliff.contains(&x) || !self.histogram.add(x, mass) {
+            if low > 0.0 || high < f64::INFINITY { self.kinked.push(page) } else { self.edges.push(mass, x) }
         }
         0.0
     }
@@ -468,6 +521,7 @@ impl Gathered {
         self.histogram.merge(&part.histogram);
         self.curved.add((part.curved.spent.value(), part.curved.fall.value()));
         self.kinked.extend(part.kinked);
+        self.edges.merge(&part.edges);
         self.is_crowded |= part.is_crowded;
         self.fixed.add(part.fixed.value());
         self.promised.add(part.promised.value());
@@ -476,7 +530,7 @@ impl Gathered {
 
     /// A few of so many pages are not worth the sorting; blocks of equal pages are many.
     pub(super) fn unite_if_crowded(&mut self, pages: usize) {
-        self.is_crowded = self.kinked.len() > pages / 16;
+        self.is_crowded = self.kinked.len() + self.edges.len() > pages / 16;
         if self.is_crowded {
             self.unite_equal();
         }
@@ -484,6 +538,7 @@ impl Gathered {
 
     /// Equal pages are one: a large block of them would make every step of the search as slow as a pass.
     fn unite_equal(&mut self) {
+        self.kinked.extend(self.edges.take());
         let key = |page: &Kinked| (page.x.to_bits(), page.low.to_bits(), page.high.to_bits(), page.shape.key());
         self.kinked.sort_by_key(key);
         self.kinked.dedup_by(|next, kept| {
@@ -503,7 +558,7 @@ impl Gathered {
 
     /// Does every page stay where it is in this window?
     pub(super) fn is_still(&self) -> bool {
-        self.kinked.is_empty() && self.curved.is_empty() && self.histogram.filled().is_empty()
+        self.kinked.is_empty() && self.edges.len() == 0 && self.curved.is_empty() && self.histogram.filled().is_empty()
     }
 
     /// Does what was gathered tell the spending at this factor of the base price to the last digits that count?
@@ -520,10 +575,9 @@ impl Gathered {
         let (smooth, smooth_fall) = filled.sums(|x| rule.answer_with_fall(factor * x, Shape::Exponential));
         let (curved, curved_fall) = self.curved.spending(factor);
         let (kinked, kinked_fall) = spending_of(&self.kinked, rule, factor);
+        let (edges, edges_fall) = self.edges.spending(rule, factor);
         let mut spent = self.fixed;
-        spent.add(smooth);
-        spent.add(curved);
-        spent.add(kinked);
-        (spent.value(), smooth_fall + curved_fall + kinked_fall)
+        [smooth, curved, kinked, edges].into_iter().for_each(|part| spent.add(part));
+        (spent.value(), smooth_fall + curved_fall + kinked_fall + edges_fall)
     }
 }

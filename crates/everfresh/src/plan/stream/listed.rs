@@ -135,6 +135,7 @@ impl<'a, R: Rule> Sieve<'a, R> {
         let (mut rest, mut room) = (Block::new(self.rule, window), Room::new());
         for start in (0..chunk.len()).step_by(BLOCK) {
             let block = chunk.part(start, chunk.len().min(start + BLOCK));
+            chunk.glance(start + BLOCK);
             if !visited.pack(simd, self.rule, block, end) {
                 self.part_odd(block, window, parted).map_err(|(i, error)| (start + i, error))?;
                 continue;

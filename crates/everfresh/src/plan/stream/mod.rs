@@ -247,8 +247,10 @@ impl<'a> Solution<'a> {
         let (mut visited, mut lookup) = (Visited::new(), Lookup::new());
         let end = rule.cliff(Shape::Exponential) / (self.base * self.blend.near());
         let mut spent = 0.0;
-        for (i, out) in out.chunks_mut(BLOCK).enumerate() {
-            let block = columns.part(i * BLOCK, i * BLOCK + out.len());
+        for start in (0..columns.len()).step_by(BLOCK) {
+            let block = columns.part(start, columns.len().min(start + BLOCK));
+            columns.glance(start + BLOCK);
+            let out = &mut out[start..start + block.len()];
             let is_packed = visited.pack(simd, rule, block, end);
             let n = visited.len();
             visited.place(rule, self.base, self.blend.near(), &mut xs, &mut scales);
@@ -272,8 +274,10 @@ impl<'a> Solution<'a> {
         // Who is given up at the plan's price need not ask for that of its host.
         let end = rule.cliff(Shape::Exponential) / (self.base * self.blend.near());
         let mut spent = 0.0;
-        for (i, out) in out.chunks_mut(BLOCK).enumerate() {
-            let block = columns.part(i * BLOCK, i * BLOCK + out.len());
+        for start in (0..columns.len()).step_by(BLOCK) {
+            let block = columns.part(start, columns.len().min(start + BLOCK));
+            columns.glance(start + BLOCK);
+            let out = &mut out[start..start + block.len()];
             if !visited.pack(simd, rule, block, end) {
                 spent += self.bound_frequencies(rule, block, out);
                 continue;

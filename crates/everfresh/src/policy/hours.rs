@@ -211,6 +211,55 @@ struct Cycle {
     witness: Witness,
 }
 
+/// A moment of a cycle: the cell, and the seconds since it began.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    cell: usize,
+    seconds: f64,
+}
+
+/// From a moment of one cycle to a moment of the same or of one so many cycles later.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    from: Place,
+    to: Place,
+    cycles: f64,
+}
+
+/// The seconds that spans spend in each cell, each counting so much: what a span adds takes no longer the more cells it has, and is told cell
+/// by cell only when all were added.
+struct Times {
+    /// How much whole cycles count.
+    cycles: f64,
+    /// How much all cells before each count, and each but for its seconds.
+    before: Vec<f64>,
+    within: Vec<f64>,
+}
+
+impl Times {
+    fn new(cells: usize) -> Times {
+        Times { cycles: 0.0, before: vec![0.0; cells], within: vec![0.0; cells] }
+    }
+
+    fn add(&mut self, span: &Span, counts: f64) {
+        self.cycles += counts * span.cycles;
+        for (place, counts) in [(&span.to, counts), (&span.from, -counts)] {
+            self.before[place.cell] += counts;
+            self.within[place.cell] += counts * place.seconds;
+        }
+    }
+
+    /// The seconds in each cell, of a length.
+    fn in_cells(self, cell_s: f64) -> impl Iterator<Item = f64> {
+        let mut after = self.before.iter().sum::<f64>() + self.cycles;
+        self.before.into_iter().zip(self.within).map(move |(before, within)| {
+            after -= before;
+            // What cancels may leave a little less than nothing.
+            (after * cell_s + within).max(0.0)
+        })
+    }
+}
+
 /// So many watches with a change are remembered.
 const CHANGES: usize = 4096;
 
@@ -233,28 +282,34 @@ impl Cycle {
         cycles < 3.0 && (0.05..0.95).contains(&cycles.fract())
     }
 
-    /// Cells and the seconds that a watch spends in each.
-    fn cells(&self, watch: &Watch) -> impl Iterator<Item = (usize, f64)> {
-        let (cell_s, cells) = (self.cell_s, self.factors.len());
-        let (mut at, end) = (watch.end_s - watch.seconds, watch.end_s);
-        std::iter::from_fn(move || {
-            if at >= end {
-                return None;
-            }
-            let index = (at / cell_s).floor();
-            // Rounding must not let the clock stand still.
-            let next = ((index + 1.0) * cell_s).min(end).max(at + 1e-3);
+    /// Where a watch begins and ends.
+    fn span(&self, watch: &Watch) -> Span {
+        let cells = self.factors.len();
+        let place = |time_s: f64| {
+            let index = (time_s / self.cell_s).floor();
+            let cycle = (index / cells as f64).floor();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the number of cells")]
-            let cell = (index.rem_euclid(cells as f64) as usize).min(cells - 1);
-            let seconds = next - at;
-            at = next;
-            Some((cell, seconds))
-        })
+            let cell = ((index - cycle * cells as f64) as usize).min(cells - 1);
+            (cycle, Place { cell, seconds: (time_s - index * self.cell_s).clamp(0.0, self.cell_s) })
+        };
+        let ((before, from), (after, to)) = (place(watch.end_s - watch.seconds), place(watch.end_s));
+        Span { from, to, cycles: after - before }
     }
 
-    /// `∫ h dt` over a watch.
-    fn operational_s(&self, watch: &Watch) -> f64 {
-        self.cells(watch).map(|(cell, seconds)| self.factors[cell] * seconds).sum()
+    /// `∫ h dt` from the start of a cycle to the start of each of its cells, and to its end.
+    fn operational(&self) -> Vec<f64> {
+        let mut sum = 0.0;
+        let ends = self.factors.iter().map(|factor| {
+            sum += factor * self.cell_s;
+            sum
+        });
+        std::iter::once(0.0).chain(ends).collect()
+    }
+
+    /// `∫ h dt` over a span.
+    fn operational_s(&self, operational: &[f64], span: &Span) -> f64 {
+        let up_to = |place: &Place| operational[place.cell] + self.factors[place.cell] * place.seconds;
+        span.cycles * operational[self.factors.len()] + up_to(&span.to) - up_to(&span.from)
     }
 
     /// Takes in the watches since the last lesson.
@@ -263,23 +318,25 @@ impl Cycle {
         if told.is_empty() {
             return;
         }
-        let gain: f64 = told.iter().map(|watch| self.gain(watch)).sum();
+        let operational = self.operational();
+        let gain: f64 = told.iter().map(|watch| self.gain(&operational, watch)).sum();
         self.witness.hear(gain, told.len() as f64);
+        let mut times = Times::new(self.factors.len());
         for watch in &told {
-            let cells: Vec<(usize, f64)> = self.cells(watch).collect();
-            for (cell, seconds) in cells {
-                self.expected[cell] += watch.rate * seconds;
-            }
+            times.add(&self.span(watch), watch.rate);
         }
+        self.expected.iter_mut().zip(times.in_cells(self.cell_s)).for_each(|(expected, more)| *expected += more);
         self.changed.extend(told.into_iter().filter(|watch| watch.changed));
         self.forget();
-        (0..STEPS).for_each(|_| self.step());
+        let spans: Vec<(f64, Span)> = self.changed.iter().map(|watch| (watch.rate, self.span(watch))).collect();
+        (0..STEPS).for_each(|_| self.step(&spans));
     }
 
     /// By how much better than at an even rate a watch was foreseen.
-    fn gain(&self, watch: &Watch) -> f64 {
+    fn gain(&self, operational: &[f64], watch: &Watch) -> f64 {
         let even = watch.foreseen(watch.rate * watch.seconds);
-        (watch.foreseen(watch.rate * self.operational_s(watch)) - even).clamp(-SURPRISE, SURPRISE)
+        let operational_s = self.operational_s(operational, &self.span(watch));
+        (watch.foreseen(watch.rate * operational_s) - even).clamp(-SURPRISE, SURPRISE)
     }
 
     /// Forgets the oldest changes where there are too many, and as much of the time that was watched.
@@ -291,17 +348,19 @@ impl Cycle {
         }
     }
 
-    /// Shares changes out over the cells in which they may have come; factors are what came to what was expected, 1 on average.
-    fn step(&mut self) {
-        let mut seen = vec![0.0; self.factors.len()];
-        for watch in &self.changed {
-            let operational_s = self.operational_s(watch);
-            let expected = watch.rate * operational_s;
+    /// Shares changes out over the cells in which they may have come, given the rates and spans of the watches that found them; factors are what
+    /// came to what was expected, 1 on average.
+    fn step(&mut self, changed: &[(f64, Span)]) {
+        let (operational, mut times) = (self.operational(), Times::new(self.factors.len()));
+        for (rate, span) in changed {
+            let operational_s = self.operational_s(&operational, span);
+            let expected = rate * operational_s;
             // So many changes are expected where there is at least one.
             let changes = if expected > 0.0 { expected / -(-expected).exp_m1() } else { 1.0 };
-            let each = changes / operational_s.max(1e-3);
-            self.cells(watch).for_each(|(cell, seconds)| seen[cell] += each * self.factors[cell] * seconds);
+            times.add(span, changes / operational_s.max(1e-3));
         }
+        let seen: Vec<f64> =
+            times.in_cells(self.cell_s).zip(&self.factors).map(|(seconds, factor)| seconds * factor).collect();
         // All factors alike is another rate, not another hour.
         let level = seen.iter().sum::<f64>() / self.expected.iter().sum::<f64>().max(1e-9);
         let factor = |(seen, expected): (&f64, &f64)| (seen + SHRINKAGE) / (level * expected + SHRINKAGE);
@@ -402,6 +461,31 @@ mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_xoshiro::Xoshiro256PlusPlus;
+
+    /// The seconds of spans in cells, beside those that are counted one by one.
+    #[test]
+    fn times_are_those_of_every_second() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(20_261_118);
+        let cycle = Cycle::new(10.0, 7);
+        let (mut times, mut counted) = (Times::new(7), [0.0; 7]);
+        for number in 0..200 {
+            let (start, seconds) = (f64::from(rng.random_range(-500..500)), f64::from(rng.random_range(1..200)));
+            let watch = Watch { end_s: start + seconds, seconds, rate: 1.0, changed: true };
+            let counts = 1.0 + f64::from(number % 3);
+            let span = cycle.span(&watch);
+            times.add(&span, counts);
+            for second in 0..200 {
+                let at = start + f64::from(second) + 0.5;
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 6")]
+                let cell = (at.rem_euclid(70.0) / 10.0) as usize;
+                counted[cell] += if at < watch.end_s { counts } else { 0.0 };
+            }
+            assert!((cycle.operational_s(&cycle.operational(), &span) - seconds).abs() < 1e-9);
+        }
+        for (seconds, counted) in times.in_cells(10.0).zip(counted) {
+            assert!((seconds - counted).abs() < 1e-6, "{seconds} {counted}");
+        }
+    }
 
     /// Hours that were learnt from 40 lessons of 50 watches between an hour and two days, of pages for which `changed` tells
     /// whether something changed between two times.

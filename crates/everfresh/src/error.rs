@@ -120,7 +120,13 @@ pub(crate) const SMALLEST: f64 = 1e-20;
 pub(crate) const LARGEST: f64 = 1e20;
 
 /// A positive number of a sane magnitude.
+#[inline]
 pub(crate) fn magnitude(what: &'static str, value: f64) -> Result<f64> {
+    if (SMALLEST..=LARGEST).contains(&value) { Ok(value) } else { no_magnitude(what, value) }
+}
+
+#[cold]
+fn no_magnitude(what: &'static str, value: f64) -> Result<f64> {
     positive(what, value)?;
     within(what, value, Bound::Included(SMALLEST), Bound::Included(LARGEST), "between 1e-20 and 1e20")
 }

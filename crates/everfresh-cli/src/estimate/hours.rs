@@ -26,7 +26,7 @@ struct OfGroup {
 /// Reads a table once more to learn the hours of its groups, by which it is read from then on.
 pub(super) fn learnt(table: Table) -> Result<Table> {
     let mut learner = watched(table, 1.0)?;
-    let pages = learner.by_name();
+    let pages = Arc::clone(&learner.pages);
     let seen = learner.record(&pages)?;
     let hours = Hours::of(&seen, |group| learner.model.priors.of(group))?;
     let Learner { mut table, .. } = learner;

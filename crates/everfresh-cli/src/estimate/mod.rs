@@ -36,6 +36,7 @@ use grouping::Sorter;
 use hours::Hours;
 use model::{Alone, Common, DriftingModel, Fitted, GammaModel, Model};
 use priors::Priors;
+use rows::Place;
 use store::{Groups, Shard, With};
 use visits::{FAULTS, Fault, Reader, SHARDS, Skipped, Told, Visits};
 
@@ -143,7 +144,7 @@ type Grouped = (u32, Vec<Observation>);
 /// What the visits of pages saw, with the group of each: of some thousands at most, evenly drawn by name. And how many pages there are.
 pub(crate) fn observations(args: &VisitArgs) -> Result<(usize, Vec<Grouped>)> {
     let mut learner = Learner::new(Table::open(args, RowsArg::Visits)?, Alone::<Naive>::new())?;
-    let pages = learner.by_name();
+    let pages = Arc::clone(&learner.pages);
     let seen = learner.record(&pages)?.into_iter().map(|page| (page.group, page.visits)).collect();
     Ok((pages.len(), seen))
 }
@@ -180,6 +181,7 @@ impl Table {
     /// Takes in all visits, sorted where they must be, and the time after the last where rows are changes.
     fn scan<M: Model>(&mut self, pass: &str, model: &M, shards: &mut [Shard<M::State>]) -> Result<SkippedVisits> {
         let skipped = self.scan_visits(pass, model, shards)?;
+        self.reader.end();
         if self.reader.told == Told::EveryChange {
             let last = shards.iter().flat_map(|shard| &shard.pages).map(|page| page.last).max();
             let end = self.end.or(last).unwrap_or(0);
@@ -218,6 +220,7 @@ impl Table {
                 let take = |(number, shard): (usize, &mut Shard<M::State>)| shard.take(number, &batches, &with);
                 let parts: Vec<_> = shards.par_iter_mut().enumerate().map(take).collect();
                 skipped.add(&batches, parts)?;
+                batches.into_iter().for_each(|visits| self.reader.take_back(visits));
                 let is_disordered = skipped.of(Fault::Backwards) + skipped.of(Fault::Differs) > 0;
                 if is_disordered { Err(Disorder.into()) } else { Ok(()) }
             },
@@ -240,7 +243,9 @@ impl Table {
                     shard.gather(number, &batches, &self.groups, sorter)
                 };
                 let parts: Vec<_> = both.map(gather).collect();
-                skipped.add(&batches, parts)
+                skipped.add(&batches, parts)?;
+                batches.into_iter().for_each(|visits| self.reader.take_back(visits));
+                Ok(())
             },
         )?;
         shards.par_iter_mut().for_each(Shard::begin);
@@ -263,6 +268,8 @@ struct Learner<M: Model> {
     table: Table,
     model: M,
     shards: Vec<Shard<M::State>>,
+    /// The shards and numbers of all pages, by name: the same, in whatever order the rows came.
+    pages: Arc<[Place]>,
 }
 
 impl<M: Model> Learner<M> {
@@ -273,12 +280,13 @@ impl<M: Model> Learner<M> {
         if !std::mem::replace(&mut table.is_told, true) {
             skipped.say(table.reader.told);
         }
-        Ok(Learner { table, model, shards })
+        let pages = rows::by_name(&shards).into();
+        Ok(Learner { table, model, shards, pages })
     }
 
     /// Writes everything.
     fn finish(mut self, args: &EstimateArgs) -> Result<()> {
-        let pages = self.by_name();
+        let pages = Arc::clone(&self.pages);
         let is_asked = (args.curves || args.report.is_some()) && args.rows == RowsArg::Visits;
         let seen = if is_asked { self.record(&pages)? } else { Vec::new() };
         let groups = poisson::examine(seen.iter().map(|page| page.visits.as_slice()));
@@ -387,7 +395,7 @@ const SOME: usize = 1 << 19;
 impl Learner<GammaModel> {
     /// What the visits of some pages saw, evenly drawn by name.
     fn some(&mut self) -> Result<Vec<Vec<Observation>>> {
-        let pages = self.by_name();
+        let pages = Arc::clone(&self.pages);
         let seen = self.record(&pages)?;
         let all: usize = seen.iter().map(|page| page.visits.len()).sum();
         Ok(seen.into_iter().step_by(all.div_ceil(SOME).max(1)).map(|page| page.visits).collect())
@@ -395,11 +403,11 @@ impl Learner<GammaModel> {
 
     /// The same pages under a model that needs the priors: the table is read again.
     fn again<M: Model>(self, model: impl FnOnce(Priors, Told) -> M) -> Result<Learner<M>> {
-        let Learner { mut table, model: GammaModel { priors, told, .. }, shards } = self;
+        let Learner { mut table, model: GammaModel { priors, told, .. }, shards, pages } = self;
         let mut shards: Vec<_> = shards.into_iter().map(|mut shard| shard.lend(|_| <_>::default())).collect();
         let model = model(priors, told);
         table.scan("reading again", &model, &mut shards)?;
-        Ok(Learner { table, model, shards })
+        Ok(Learner { table, model, shards, pages })
     }
 }
 

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use everfresh::estimate::{
-    Drifting, Estimate, Estimator, Habits, Observation, PageState, Posterior, Prior, Seen, Sightings,
+    Drifting, Ends, Estimate, Estimator, Habits, Observation, PageState, Posterior, Prior, Seen, Sightings,
 };
 use everfresh::{Period, Result, Unit};
 
@@ -22,7 +22,8 @@ pub(super) trait Model: Sync {
 
     fn observe(&self, group: u32, state: &mut Self::State, observation: &Observation);
 
-    fn estimate(&self, group: u32, page: &Page<Self::State>) -> Result<Estimate>;
+    /// The ends are those of the page before: pages in a row often have the same.
+    fn estimate(&self, group: u32, page: &Page<Self::State>, ends: &mut Ends) -> Result<Estimate>;
 
     /// The gamma posterior of a page, where the model has such.
     fn posterior(&self, _: u32, _: &Page<Self::State>) -> Result<Option<Posterior>> {
@@ -123,9 +124,9 @@ impl Model for GammaModel {
         }
     }
 
-    fn estimate(&self, group: u32, page: &Page<Watched>) -> Result<Estimate> {
+    fn estimate(&self, group: u32, page: &Page<Watched>, ends: &mut Ends) -> Result<Estimate> {
         let seen = self.sightings(group, page)?;
-        let mut estimate = seen.estimate_open(self.priors.of_page(group, &seen));
+        let mut estimate = seen.estimate_open_by(self.priors.of_page(group, &seen), ends);
         if seen == Sightings::NONE && self.priors.are_open() {
             estimate.interval.high = None;
         }
@@ -176,7 +177,7 @@ impl Model for DriftingModel {
         state.observe(&self.prior(group), &self.habits, observation);
     }
 
-    fn estimate(&self, group: u32, page: &Page<PageState>) -> Result<Estimate> {
+    fn estimate(&self, group: u32, page: &Page<PageState>, _: &mut Ends) -> Result<Estimate> {
         Ok(opened(page.state.posterior(self.prior(group), &self.habits).estimate(), self.told, page))
     }
 
@@ -210,7 +211,7 @@ impl<E: Estimator + Clone + Send + Sync, F: Fn(Prior) -> E + Sync> Model for Fit
         state.get_or_insert_with(|| (self.make)(self.priors.of(group))).observe(observation);
     }
 
-    fn estimate(&self, group: u32, page: &Page<Option<E>>) -> Result<Estimate> {
+    fn estimate(&self, group: u32, page: &Page<Option<E>>, _: &mut Ends) -> Result<Estimate> {
         let fresh = || (self.make)(self.priors.of(group)).estimate();
         Ok(opened(page.state.as_ref().map_or_else(fresh, E::estimate), self.told, page))
     }
@@ -257,7 +258,7 @@ impl<E: Estimator + Clone + Default + Send + Sync> Model for Alone<E> {
         state.observe(observation);
     }
 
-    fn estimate(&self, _: u32, page: &Page<E>) -> Result<Estimate> {
+    fn estimate(&self, _: u32, page: &Page<E>, _: &mut Ends) -> Result<Estimate> {
         Ok(page.state.estimate())
     }
 

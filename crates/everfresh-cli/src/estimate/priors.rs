@@ -125,13 +125,13 @@ impl Learner<GammaModel> {
     pub(super) fn learn(&mut self, factor: f64) -> Result<()> {
         let names = self.table.groups.names();
         let (mut seen, mut changes, mut seconds) = (Vec::new(), 0_u64, 0_u64);
-        for (shard, number) in self.by_name() {
-            let shard = &self.shards[usize::from(shard)];
-            let page = &shard.pages[number as usize];
+        for (shard, number) in self.pages.iter() {
+            let shard = &self.shards[usize::from(*shard)];
+            let page = &shard.pages[*number as usize];
             if page.visits > 0 {
                 changes += u64::from(page.changes);
                 seconds += u64::from(page.last - page.first);
-                let group = shard.group(number as usize);
+                let group = shard.group(*number as usize);
                 seen.push((group, self.model.sightings(group, page)?.scaled(factor)));
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use everfresh::estimate::poisson::{self, Group};
-use everfresh::estimate::{Estimate, Estimator, Observation};
+use everfresh::estimate::{Ends, Estimate, Estimator, Observation};
 use everfresh::{Period, Rate, Unit};
 
 use super::hours::Hours;
@@ -76,7 +76,7 @@ impl Model for Recorder {
         }
     }
 
-    fn estimate(&self, _: u32, _: &Page<Self::State>) -> everfresh::Result<Estimate> {
+    fn estimate(&self, _: u32, _: &Page<Self::State>, _: &mut Ends) -> everfresh::Result<Estimate> {
         Ok(everfresh::estimate::Naive::new().estimate())
     }
 
@@ -155,10 +155,12 @@ impl<M: Model> Learner<M> {
     fn histogram(&self) -> Result<(String, Vec<Series>)> {
         let names = self.table.groups.names();
         let (mut all, mut by_group) = (Classes::default(), BTreeMap::<&str, Classes>::new());
+        let mut ends = Ends::default();
         for shard in &self.shards {
             for (number, page) in shard.pages.iter().enumerate() {
                 let group = shard.group(number);
-                let rate = if self.is_known(page) { Some(self.model.estimate(group, page)?.rate) } else { None };
+                let rate =
+                    if self.is_known(page) { Some(self.model.estimate(group, page, &mut ends)?.rate) } else { None };
                 all.add(rate);
                 if let Some(name) = names.get(group as usize) {
                     by_group.entry(&name.group).or_default().add(rate);

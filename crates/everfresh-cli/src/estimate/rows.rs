@@ -7,11 +7,12 @@ use arrow_array::types::UInt8Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, RecordBatch, StringArray, UInt8Array, UInt32Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use clap::ValueEnum;
+use everfresh::estimate::Ends;
 use rayon::prelude::*;
 
 use super::curves::{Curve, Laws};
 use super::model::Model;
-use super::store::Page;
+use super::store::{Page, Shard};
 use super::visits::{GroupName, Told};
 use super::{Learner, per_day, visits};
 use crate::args::EstimateArgs;
@@ -93,18 +94,18 @@ pub(super) fn schema(args: &EstimateArgs, input: &Input) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-impl<M: Model> Learner<M> {
-    /// The shards and numbers of all pages, by name: the same, in whatever order the rows came.
-    pub(super) fn by_name(&self) -> Vec<Place> {
-        let pages = |(number, shard): (u8, &super::Shard<M::State>)| {
-            (0_u32..).zip(&shard.pages).map(|(page, _)| (number, page)).collect::<Vec<_>>()
-        };
-        let mut all: Vec<Place> = (0_u8..).zip(&self.shards).flat_map(pages).collect();
-        let name = |(shard, page): &Place| self.shards[usize::from(*shard)].name(*page as usize);
-        all.par_sort_unstable_by(|a, b| name(a).cmp(name(b)));
-        all
-    }
+/// The shards and numbers of all pages, by name.
+pub(super) fn by_name<S: Clone + Default + Sync>(shards: &[Shard<S>]) -> Vec<Place> {
+    let pages = |(number, shard): (u8, &Shard<S>)| {
+        (0_u32..).zip(&shard.pages).map(|(page, _)| (number, page)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<Place> = (0_u8..).zip(shards).flat_map(pages).collect();
+    let name = |(shard, page): &Place| shards[usize::from(*shard)].name(*page as usize);
+    all.par_sort_unstable_by(|a, b| name(a).cmp(name(b)));
+    all
+}
 
+impl<M: Model> Learner<M> {
     /// Does the model know anything of a page? One without a prior needs a time in which it was watched.
     pub(super) fn is_known(&self, page: &Page<M::State>) -> bool {
         let is_watched = page.visits > u32::from(self.table.reader.told != Told::EveryChange);
@@ -145,10 +146,11 @@ impl<M: Model> Learner<M> {
         let place = |(shard, page): &Place| (&self.shards[usize::from(*shard)], *page as usize);
         let page = |at: &Place| &place(at).0.pages[place(at).1];
         let (mut rates, mut low, mut high, mut curves) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut ends = Ends::default();
         for at in pages {
             let (shard, number) = place(at);
             let (group, page) = (shard.group(number), &shard.pages[number]);
-            let estimate = self.model.estimate(group, page)?;
+            let estimate = self.model.estimate(group, page, &mut ends)?;
             if let Some(laws) = laws {
                 curves.push(laws.curve(estimate.rate, self.model.posterior(group, page)?));
             }

@@ -48,7 +48,14 @@ const KNOWN_GROUPS: usize = 4096;
 struct Names {
     text: String,
     ends: Vec<usize>,
-    numbers: HashTable<(Key, u32)>,
+    numbers: HashTable<Known>,
+}
+
+/// The number of a page, by its key.
+struct Known {
+    hash: u64,
+    more: u32,
+    number: u32,
 }
 
 impl Names {
@@ -58,12 +65,14 @@ impl Names {
 
     /// The number of a page, old or new.
     fn number<'a>(&mut self, key: Key, name: impl FnOnce() -> &'a str) -> u32 {
-        match self.numbers.entry(key.0, |(known, _)| *known == key, |(known, _)| known.0) {
-            Entry::Occupied(known) => known.get().1,
+        let Key { hash, more } = key;
+        let is_same = |known: &Known| known.hash == hash && known.more == more;
+        match self.numbers.entry(hash, is_same, |known| known.hash) {
+            Entry::Occupied(known) => known.get().number,
             Entry::Vacant(place) => {
                 // A shard with more names would need more memory than there is.
                 let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
-                place.insert((key, number));
+                place.insert(Known { hash, more, number });
                 self.text.push_str(name());
                 self.ends.push(self.text.len());
                 number
@@ -155,7 +164,7 @@ impl<S: Clone + Default> Shard<S> {
         let mut numbers = Vec::new();
         let one = |visits: &Visits| {
             let mut skipped = self.numbers(visits, shard, with.groups, &mut numbers);
-            for (visit, &number) in visits.shards[shard].iter().zip(&numbers) {
+            for (visit, &number) in visits.divided.visits[shard].iter().zip(&numbers) {
                 if let Err(fault) = self.visit(number, visit.time, visit.seen, with)? {
                     skipped.add(fault, visit.row);
                 }
@@ -176,7 +185,7 @@ impl<S: Clone + Default> Shard<S> {
         let mut numbers = Vec::new();
         let one = |visits: &Visits| {
             let mut earlier = self.numbers(visits, shard, groups, &mut numbers);
-            for (visit, &number) in visits.shards[shard].iter().zip(&numbers) {
+            for (visit, &number) in visits.divided.visits[shard].iter().zip(&numbers) {
                 let page = &mut self.pages[number as usize];
                 if visit.time < page.last {
                     earlier.add(Fault::Backwards, visit.row);
@@ -215,7 +224,7 @@ impl<S: Clone + Default> Shard<S> {
         &mut self,
         number: u32,
         time: u32,
-        seen: &mut Vec<u64>,
+        seen: &mut Vec<u32>,
         with: &With<'_, M>,
         told: &mut ToldOfSorted,
     ) -> Result<()> {
@@ -242,20 +251,20 @@ impl<S: Clone + Default> Shard<S> {
         // Visits of a page often stand together.
         let mut before: Option<(Key, u32)> = None;
         // In the order of the rows: the first of a page names its group, skipped or not.
-        let mut named = visits.named[shard].iter().peekable();
-        for visit in &visits.shards[shard] {
+        let mut named = visits.divided.named[shard].iter().peekable();
+        for visit in &visits.divided.visits[shard] {
             while let Some((key, row)) = named.next_if(|(_, row)| *row < visit.row) {
                 self.name_page(*key, *row, visits, groups, &mut skipped);
             }
-            let number = match before.filter(|(key, _)| *key == visit.key) {
+            let number = match before.filter(|(key, _)| *key == visit.key()) {
                 Some((_, number)) => number,
-                None => self.names.number(visit.key, || visits.names.value(visit.row as usize)),
+                None => self.names.number(visit.key(), || visits.names.value(visit.row as usize)),
             };
             if !self.is_of_its_group(number, visits, visit.row, groups) {
                 skipped.add(Fault::OtherGroup, visit.row);
             }
             numbers.push(number);
-            before = Some((visit.key, number));
+            before = Some((visit.key(), number));
         }
         named.for_each(|(key, row)| self.name_page(*key, *row, visits, groups, &mut skipped));
         skipped
@@ -316,7 +325,7 @@ impl<S: Clone + Default> Shard<S> {
         &mut self,
         number: u32,
         time: u32,
-        seen: u64,
+        seen: u32,
         with: &With<'_, M>,
     ) -> Result<Result<(), Fault>> {
         let group = self.group(number as usize);
@@ -396,8 +405,8 @@ impl Undated {
     }
 
     /// Dates often differ by whole hours or days: all of their bits count.
-    fn bits(date: u64) -> u8 {
-        let [.., highest] = date.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    fn bits(date: u32) -> u8 {
+        let [.., highest] = u64::from(date).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
         highest
     }
 }
@@ -421,6 +430,7 @@ impl<S> Page<S> {
     }
 
     /// Leaves out a change, if it was certain and there is room to remember that.
+    #[inline]
     fn leaves_out(&mut self, observation: &Observation) -> Result<bool> {
         let (elapsed, (left, units)) = (whole(observation.elapsed()), LeftOut::parts(self.apart));
         if observation.seen() != Seen::Changed || left == LeftOut::MOST || elapsed < LeftOut::SHORTEST {
@@ -436,22 +446,22 @@ impl<S> Page<S> {
     }
 
     /// What counts of all that was seen in one second, whatever the order: the latest date, or a change rather than none.
-    fn one_of(&self, seen: &[u64], told: Told) -> u64 {
-        let before = u64::from(self.seen);
-        let is_new = |seen: &&u64| self.visits == 0 || told != Told::Digest || **seen != before;
+    fn one_of(&self, seen: &[u32], told: Told) -> u32 {
+        let before = self.seen;
+        let is_new = |seen: &&u32| self.visits == 0 || told != Told::Digest || **seen != before;
         seen.iter().filter(is_new).max().copied().unwrap_or(before)
     }
 
     /// What a visit saw, later than the last.
     #[inline]
-    fn observed(&self, (time, seen): (u32, u64), told: Told) -> Result<Observation> {
+    fn observed(&self, (time, seen): (u32, u32), told: Told) -> Result<Observation> {
         let between = |changed: bool| Observation::between(f64::from(self.last), f64::from(time), changed);
         let seconds = |seconds: f64| Period::of(seconds, Unit::Second);
         Ok(match told {
-            Told::Digest => between(seen != u64::from(self.seen))?,
+            Told::Digest => between(seen != self.seen)?,
             Told::Changed => between(seen != 0)?,
-            Told::LastModified if seen > u64::from(self.last) => {
-                Observation::dated(seconds(f64::from(time - self.last))?, seconds(f64::from(time) - seen as f64)?)?
+            Told::LastModified if seen > self.last => {
+                Observation::dated(seconds(f64::from(time - self.last))?, seconds(f64::from(time) - f64::from(seen))?)?
             }
             // Another date, though no later than the visit before: there was a change, and its time is not known.
             Told::LastModified => between(Undated::bits(seen) != Undated::parts(self.apart).1)?,
@@ -463,7 +473,7 @@ impl<S> Page<S> {
     #[inline]
     fn visit(
         &mut self,
-        (time, seen): (u32, u64),
+        (time, seen): (u32, u32),
         told: Told,
         may_leave_out: bool,
         clock: Option<&Clock>,
@@ -476,14 +486,14 @@ impl<S> Page<S> {
             return Ok(Err(Fault::Backwards));
         } else if time == self.last {
             // What a dated visit saw is not remembered: it may have been the same or not.
-            let is_same = told == Told::EveryChange || (told.is_bare() && seen == u64::from(self.seen));
+            let is_same = told == Told::EveryChange || (told.is_bare() && seen == self.seen);
             return Ok(Err(if is_same { Fault::SameSecond } else { Fault::Differs }));
         } else {
             let observation = self.observed((time, seen), told)?;
             let observation = clock.map_or(observation, |clock| clock.observed(f64::from(self.last), &observation));
             if told == Told::LastModified && observation.seen() == Seen::Changed {
                 self.add_undated(whole(observation.elapsed()));
-                said = if seen > u64::from(self.last) { said } else { Err(Fault::OtherDate) };
+                said = if seen > self.last { said } else { Err(Fault::OtherDate) };
             }
             if !(may_leave_out && told.is_bare() && self.leaves_out(&observation)?) {
                 observe(&mut self.state, &observation);
@@ -498,10 +508,9 @@ impl<S> Page<S> {
 
     /// What the next visit is compared with.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "hashes are made of 32 bits")]
-    fn remember(&mut self, seen: u64, told: Told) {
+    fn remember(&mut self, seen: u32, told: Told) {
         match told {
-            Told::Digest | Told::Changed => self.seen = seen as u32,
+            Told::Digest | Told::Changed => self.seen = seen,
             Told::LastModified => {
                 self.apart = Undated::packed(Undated::parts(self.apart).0, Undated::bits(seen));
             }

@@ -4,6 +4,8 @@ use anyhow::{Context as _, Result, bail};
 use arrow_array::{Array as _, StringViewArray};
 use foldhash::quality::{FixedState, RandomState};
 use std::hash::BuildHasher;
+use std::sync::{Mutex, PoisonError};
+use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::args::{RowsArg, VisitArgs};
 use crate::table::{self, Batch, Columns, Input, Quantity, Wanted};
@@ -221,23 +223,80 @@ pub(super) struct Reader {
     pub told: Told,
     /// Later visits are in the future.
     pub now: u32,
-    /// Two hashes of a name stand for it: nobody who does not know their seeds finds two names with the same.
-    hashers: [RandomState; 2],
+    /// A hash of a name stands for it: nobody who does not know the seed finds two names with the same.
+    seed: u64,
+    /// What batches were divided into that are taken in: to be filled again, since memory that is new has to be cleared first.
+    spare: Mutex<Vec<Divided>>,
 }
 
-/// What stands for the name of a page: 128 bits.
-pub(super) type Key = (u64, u64);
+/// What stands for the name of a page: 96 bits, of which two of a billion pages are the same once in a hundred billion tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Key {
+    pub hash: u64,
+    pub more: u32,
+}
 
-/// One row.
+impl Key {
+    #[allow(clippy::cast_possible_truncation)]
+    fn of(name: &str, seed: u64) -> Key {
+        let bits = xxh3_128_with_seed(name.as_bytes(), seed);
+        Key { hash: bits as u64, more: (bits >> 64) as u32 }
+    }
+
+    /// By bits that the tables do not use.
+    const fn shard(self) -> usize {
+        self.more as usize % SHARDS
+    }
+}
+
+/// Room for so many times the rows of a batch is kept for another.
+const MOST_ROOM: usize = 4;
+
+/// One row: 24 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Visit {
-    pub key: Key,
+    hash: u64,
+    more: u32,
     /// 32 bits of the hash of the digest, whether it changed, or the second of the last change.
-    pub seen: u64,
+    pub seen: u32,
     /// In seconds since 1970.
     pub time: u32,
     /// In the batch.
     pub row: u32,
+}
+
+impl Visit {
+    pub(super) const fn key(&self) -> Key {
+        Key { hash: self.hash, more: self.more }
+    }
+}
+
+/// The rows of a batch, by shards.
+pub(super) struct Divided {
+    /// The visits of each shard, in the order of the rows.
+    pub visits: Vec<Vec<Visit>>,
+    /// The rows of each shard that are skipped: all that they tell is that there is such a page.
+    pub named: Vec<Vec<(Key, u32)>>,
+}
+
+impl Divided {
+    fn new(rows: usize) -> Divided {
+        Divided {
+            visits: (0..SHARDS).map(|_| Vec::with_capacity(rows / SHARDS * 5 / 4)).collect(),
+            named: vec![Vec::new(); SHARDS],
+        }
+    }
+
+    fn clear(&mut self) {
+        self.visits.iter_mut().for_each(Vec::clear);
+        self.named.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Rows that there is room for: more than a batch has, where pages of other batches fell together otherwise.
+    fn room(&self) -> usize {
+        let visits: usize = self.visits.iter().map(Vec::capacity).sum();
+        visits + self.named.iter().map(Vec::capacity).sum::<usize>()
+    }
 }
 
 /// The visits of a batch.
@@ -245,16 +304,27 @@ pub(super) struct Visits {
     pub batch: Batch,
     pub names: StringViewArray,
     pub groups: Option<StringViewArray>,
-    /// Those of each shard, in the order of the rows.
-    pub shards: Vec<Vec<Visit>>,
-    /// The rows of each shard that are skipped: all that they tell is that there is such a page.
-    pub named: Vec<Vec<(Key, u32)>>,
+    pub divided: Divided,
     pub skipped: Skipped,
 }
 
 impl Reader {
     pub(super) fn new(told: Told, now: u32) -> Reader {
-        Reader { told, now, hashers: <_>::default() }
+        Reader { told, now, seed: RandomState::default().hash_one(0), spare: Mutex::default() }
+    }
+
+    /// A batch is taken in.
+    pub(super) fn take_back(&self, visits: Visits) {
+        let Visits { batch, mut divided, .. } = visits;
+        if divided.room() <= MOST_ROOM * batch.rows {
+            divided.clear();
+            self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(divided);
+        }
+    }
+
+    /// All are taken in: nothing is filled again.
+    pub(super) fn end(&self) {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Prepares a batch; what needs no other visit to be known as a fault is skipped here.
@@ -265,9 +335,9 @@ impl Reader {
             [Some(groups), Some(hosts)] => Some(pairs(&groups, &hosts)),
             [groups, hosts] => groups.or(hosts),
         };
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut visits = Visits {
-            shards: (0..SHARDS).map(|_| Vec::with_capacity(times.len() / SHARDS * 5 / 4)).collect(),
-            named: vec![Vec::new(); SHARDS],
+            divided: spare.unwrap_or_else(|| Divided::new(times.len())),
             groups,
             skipped: Skipped::default(),
             names,
@@ -283,7 +353,8 @@ impl Reader {
                     // in four billion is taken for the same; there is no room for more bits.
                     let hash = before.value(&digests, row, |digest| match digest {
                         "" => None,
-                        digest => Some(FixedState::default().hash_one(digest) >> 32),
+                        #[allow(clippy::cast_possible_truncation)]
+                        digest => Some((FixedState::default().hash_one(digest) >> 32) as u32),
                     });
                     hash.ok_or(Fault::Empty)
                 });
@@ -292,7 +363,7 @@ impl Reader {
                 let changed = visits.batch.numbers[CHANGED].take().unwrap_or_default();
                 self.divide(&mut visits, &times, |row, _| match changed[row] {
                     flag if flag.is_nan() => Err(Fault::Empty),
-                    flag => Ok(u64::from(flag != 0.0)),
+                    flag => Ok(u32::from(flag != 0.0)),
                 });
             }
             Told::EveryChange => self.divide(&mut visits, &times, |_, _| Ok(0)),
@@ -301,7 +372,7 @@ impl Reader {
                 self.divide(&mut visits, &times, |row, time| match dates[row] {
                     date if date.is_nan() => Err(Fault::Empty),
                     date if whole(date) > time => Err(Fault::AfterVisit),
-                    date => Ok(u64::from(whole(date))),
+                    date => Ok(whole(date)),
                 });
             }
         }
@@ -312,19 +383,19 @@ impl Reader {
         &self,
         visits: &mut Visits,
         times: &[f64],
-        mut seen: impl FnMut(usize, u32) -> std::result::Result<u64, Fault>,
+        mut seen: impl FnMut(usize, u32) -> std::result::Result<u32, Fault>,
     ) {
         let mut before = Repeated::default();
         for (row, time) in (0_u32..).zip(times) {
             let time = whole(*time);
             let told = if time > self.now { Err(Fault::Future) } else { seen(row as usize, time) };
-            let hash = |name: &str| (self.hashers[0].hash_one(name), self.hashers[1].hash_one(name));
-            let key = before.value(&visits.names, row as usize, hash);
+            let key = before.value(&visits.names, row as usize, |name| Key::of(name, self.seed));
+            let (shard, Key { hash, more }) = (key.shard(), key);
             match told {
-                Ok(seen) => visits.shards[shard(key)].push(Visit { key, seen, time, row }),
+                Ok(seen) => visits.divided.visits[shard].push(Visit { hash, more, seen, time, row }),
                 Err(fault) => {
                     visits.skipped.add(fault, row);
-                    visits.named[shard(key)].push((key, row));
+                    visits.divided.named[shard].push((key, row));
                 }
             }
         }
@@ -356,12 +427,6 @@ impl<T: Copy> Repeated<T> {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn whole(seconds: f64) -> u32 {
     seconds as u32
-}
-
-/// By bits that the tables do not use.
-#[allow(clippy::cast_possible_truncation)]
-const fn shard((_, hash): Key) -> usize {
-    hash as usize % SHARDS
 }
 
 #[cfg(test)]

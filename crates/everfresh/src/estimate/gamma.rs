@@ -191,10 +191,14 @@ impl Posterior {
 
     /// The mean rate, its interval and what was told.
     pub fn estimate(&self) -> Estimate {
-        let tail = (1.0 - LEVEL) / 2.0;
+        self.estimate_by(&mut Ends::default())
+    }
+
+    pub(super) fn estimate_by(&self, ends: &mut Ends) -> Estimate {
+        let [low, high] = ends.of(self.alpha()).map(|end| end / self.beta().seconds());
         Estimate {
             rate: self.mean(),
-            interval: Interval::per_second(self.quantile(tail), self.quantile(1.0 - tail)),
+            interval: Interval::per_second(low, high),
             knowledge: Knowledge::new(self.evidence.changes(), self.evidence.exposure().seconds()),
         }
     }
@@ -202,6 +206,25 @@ impl Posterior {
     /// The probability that a visit finds a change when it comes `elapsed` after the last one.
     pub fn change_probability(&self, elapsed: Period) -> f64 {
         self.curve().map_or(0.0, |curve| curve.divergence(elapsed))
+    }
+}
+
+/// The ends of the interval of a gamma law of scale 1, found for the last shape that was asked for.
+///
+/// Pages that were never seen to change all have the shape of their prior, and finding the ends is most of what an estimate of theirs takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ends {
+    shape: f64,
+    ends: [f64; 2],
+}
+
+impl Ends {
+    fn of(&mut self, shape: f64) -> [f64; 2] {
+        if self.shape != shape {
+            let tail = (1.0 - LEVEL) / 2.0;
+            *self = Ends { shape, ends: [tail, 1.0 - tail].map(|share| gamma_quantile(shape, share)) };
+        }
+        self.ends
     }
 }
 

@@ -36,7 +36,7 @@ mod two_rate;
 
 pub use drift::{Drifting, Habits, PageState};
 pub use foresight::{Foresight, best_foreseen, foresight};
-pub use gamma::{Evidence, Gamma, Posterior, Prior};
+pub use gamma::{Ends, Evidence, Gamma, Posterior, Prior};
 pub use hierarchy::{Hierarchy, Population};
 pub use last_change::LastChange;
 pub use likelihood::MaximumLikelihood;
@@ -128,11 +128,13 @@ impl Observation {
     }
 
     /// What two visits say, by their times in seconds from any common start; time must not run backwards or stand still.
+    #[inline]
     pub fn between(before_s: f64, now_s: f64, changed: bool) -> Result<Self> {
         let elapsed = Period::raw(now_s - before_s);
         Observation::new(elapsed, if changed { Seen::Changed } else { Seen::Unchanged })
     }
 
+    #[inline]
     fn new(elapsed: Period, seen: Seen) -> Result<Self> {
         let seconds = magnitude("elapsed time in seconds", elapsed.seconds())?;
         if let Seen::LastChange(since) = seen

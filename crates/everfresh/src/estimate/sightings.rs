@@ -1,5 +1,6 @@
-use super::{Estimate, Evidence, Interval, Knowledge, LEVEL, Observation, Posterior, Prior, Seen};
+use super::{Ends, Estimate, Evidence, Interval, Knowledge, LEVEL, Observation, Posterior, Prior, Seen};
 use crate::error::{Error, Result, not_negative};
+use crate::kernel::LogChance;
 use crate::numeric::{Evaluation, shape_of_log_gap, solve};
 use crate::units::{Period, Rate};
 
@@ -126,8 +127,12 @@ impl Sightings {
     /// The rate, its interval and how much was told. Unlike the [posterior](Self::posterior), the interval is that of the likelihood
     /// itself.
     pub fn estimate(&self, prior: Prior) -> Estimate {
+        self.estimate_by(prior, &mut Ends::default())
+    }
+
+    fn estimate_by(&self, prior: Prior, ends: &mut Ends) -> Estimate {
         if self.changed == 0.0 {
-            return self.posterior(prior).estimate();
+            return self.posterior(prior).estimate_by(ends);
         }
         let grid = self.grid(&prior);
         let (evidence, tail) = (grid.evidence(&prior), (1.0 - LEVEL) / 2.0);
@@ -157,7 +162,12 @@ impl Sightings {
     /// # Ok::<(), everfresh::Error>(())
     /// ```
     pub fn estimate_open(&self, prior: Prior) -> Estimate {
-        let mut estimate = self.estimate(prior);
+        self.estimate_open_by(prior, &mut Ends::default())
+    }
+
+    /// The same for one of many pages, with the ends of intervals that are common to them.
+    pub fn estimate_open_by(&self, prior: Prior, ends: &mut Ends) -> Estimate {
+        let mut estimate = self.estimate_by(prior, ends);
         if self.is_unbounded() {
             let low = self.grid(&prior).quantile(1.0 - LEVEL);
             // The mean lies above: the density of ln λ is log-concave, and more than a third of such lies below its mean.
@@ -373,14 +383,8 @@ impl Density {
     }
 
     fn log_at(&self, rate: f64, x: f64) -> f64 {
-        let Within { parts, len } = &self.within;
-        let share = |part: usize| -(-rate * parts[part].1).exp_m1();
-        let log = |share: f64| share.max(f64::MIN_POSITIVE).ln();
-        // The outer two of three count alike: one logarithm does for both.
-        let seen = match len {
-            1 => parts[0].0 * log(share(0)),
-            _ => parts[0].0 * log(share(0) * share(2)) + parts[1].0 * log(share(1)),
-        };
+        let chance = LogChance::table();
+        let seen: f64 = self.within.iter().map(|(count, length)| count * chance.at(rate * length)).sum();
         self.shape * x - self.time * rate + seen
     }
 

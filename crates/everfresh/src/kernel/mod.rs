@@ -13,7 +13,7 @@
 mod table;
 
 pub use table::Reciprocal;
-pub(crate) use table::{BLOCK, Lookup, chebyshev_nodes, interpolate};
+pub(crate) use table::{BLOCK, LogChance, Lookup, chebyshev_nodes, interpolate};
 
 use crate::numeric::{Evaluation, Phi, solve};
 

@@ -88,7 +88,8 @@ fn world(folder: &Path, goal: Goal, pages: usize) -> Result<Option<(World, f64)>
     if with_fragments && !folder.join("shingles.csv.zst").exists() {
         return Ok(None);
     }
-    let (world, duration_s) = load(folder, &Window { from_unix: Some(FROM_UNIX), to_unix: None, with_fragments })?;
+    let (world, duration_s) =
+        load(folder, &Window { from_unix: Some(FROM_UNIX), with_fragments, ..Window::default() })?;
     Ok(Some((world.sample(pages), duration_s)))
 }
 

@@ -680,9 +680,12 @@ Examples:
   everfresh papers
   everfresh papers --only CGM03,RN15
   everfresh papers --out report           report/papers.html with pictures, and CSV beside it
+  everfresh papers --data traces/news --data traces/terms --out report
 
 A number of ours matches if it rounds to the printed one. Slips of the papers are named. Where the
-data of a paper are not public, a world made from the seed stands in; those numbers are not judged.";
+data of a paper are not public, a world made from the seed stands in; those numbers are not judged.
+With --data recorded pages stand in as well (CGM03 figures 14, 15, 17; OP08 figures 3, 6, 8 to 11),
+from a directory as `everfresh simulate --world trace:DIR` reads it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = PAPERS_EXAMPLES)]
@@ -690,6 +693,9 @@ pub(crate) struct PapersArgs {
     /// Only these papers
     #[arg(long, value_name = "PAPER,...", value_enum, value_delimiter = ',', ignore_case = true)]
     pub only: Vec<PaperArg>,
+    /// A recorded trace that stands in for data that are not public; may be given several times
+    #[arg(long, value_name = "DIR")]
+    pub data: Vec<PathBuf>,
     /// Write a page with pictures, papers.html, and the numbers as CSV into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -875,6 +881,13 @@ pub(crate) struct SimulateArgs {
     /// Until when a trace is replayed [default: its end]
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub to: Option<u32>,
+    /// How often the collector of a trace looked: a change may have happened at any time since [default: times are exact]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub looked_every: Option<Period>,
+    /// Where between two looks a change lies: 1 right after the first, 0 right before the second (OP08 appendix B)
+    /// [default: half way in a trace, in snapshots as each page's own content tells]
+    #[arg(long, value_name = "SHARE", value_parser = part)]
+    pub eagerness: Option<f64>,
     /// What the gain is measured by
     #[arg(long, value_enum, default_value_t = GoalArg::Freshness)]
     pub objective: GoalArg,

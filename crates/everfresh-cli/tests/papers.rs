@@ -82,3 +82,81 @@ fn another_seed_moves_only_the_worlds() {
     };
     assert_eq!(matches("1"), matches("2"));
 }
+
+/// A trace of pages that change every 10 to 20 days, most of them by a line of three.
+fn write_trace(folder: &Path) {
+    let (mut visits, mut shingles) =
+        ("page,time_unix,content_hash,size,kind\n".to_owned(), "page,time_unix,n,added,removed\n".to_owned());
+    let mut number: u64 = 7;
+    let mut random = || {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (number >> 33) as f64 / f64::from(1u32 << 31)
+    };
+    for page in 0..60 {
+        let (mut day, mut version) = (0.0, 0);
+        let every = 9.0 + f64::from(page % 12);
+        while day < 600.0 {
+            let time = 1_600_000_000.0 + day * 86_400.0;
+            visits.push_str(&format!("p{page},{time:.0},h{version},9,{}\n", if version == 0 { "f" } else { "u" }));
+            let (added, removed) = if version == 0 {
+                (format!("{page:x}1 {page:x}2 {page:x}3"), String::new())
+            } else {
+                let line = |version: u32| {
+                    if version == 0 { format!("{page:x}1") } else { format!("{:x}", 0x10_0000 + 1000 * page + version) }
+                };
+                (line(version), line(version - 1))
+            };
+            shingles.push_str(&format!("p{page},{time:.0},3,{added},{removed}\n"));
+            (day, version) = (day - every * (1.0 - random()).ln(), version + 1);
+        }
+    }
+    std::fs::create_dir_all(folder).unwrap();
+    let gzip = |name: &str, text: &str| {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, text.as_bytes()).unwrap();
+        std::fs::write(folder.join(name), packed.finish().unwrap()).unwrap();
+    };
+    gzip("visits.csv.gz", &visits);
+    std::fs::write(folder.join("shingles.csv.zst"), zstd::encode_all(shingles.as_bytes(), 1).unwrap()).unwrap();
+}
+
+/// Recorded pages stand in for what is not public, are named, and are not judged.
+#[test]
+fn a_trace_stands_in_for_data_that_are_not_public() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, out) = (folder.path().join("my terms"), folder.path().join("report"));
+    write_trace(&trace);
+    let [trace, out] = [&trace, &out].map(|path| path.to_str().unwrap());
+    let report: Value =
+        serde_json::from_str(&papers(&["--only", "CGM03,OP08", "--data", trace, "--json", "--out", out])).unwrap();
+    let exhibits = report["exhibits"].as_array().unwrap();
+    let traced: Vec<&Value> =
+        exhibits.iter().filter(|exhibit| exhibit["name"].as_str().unwrap().ends_with("(my terms)")).collect();
+    let names: Vec<&str> = traced.iter().map(|exhibit| exhibit["name"].as_str().unwrap()).collect();
+    let wanted = ["14", "15", "17", "3", "6", "8", "9", "10", "11"].map(|number| format!("Figure {number} (my terms)"));
+    assert_eq!(names, wanted);
+    for number in traced.iter().flat_map(|exhibit| exhibit["numbers"].as_array().unwrap()) {
+        assert_eq!(number["verdict"], "world", "{number}");
+    }
+    // Poisson pages, as they are, keep to the curves and to the exponential law.
+    let number = |exhibit: &str, row: &str, column: &str| {
+        let exhibit = traced.iter().find(|found| found["name"] == format!("Figure {exhibit} (my terms)")).unwrap();
+        let found = exhibit["numbers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|number| number["row"] == row && number["column"] == column);
+        found.unwrap()["ours"].as_f64().unwrap()
+    };
+    assert!((number("15", "fixed order", "freshness, r = 0.50") - 0.787).abs() < 0.05);
+    let deviation = number("14", "(a) every 10 days", "standard deviation of gaps over their mean");
+    assert!((0.8..1.2).contains(&deviation), "{deviation}");
+    assert!((number("17", "a month", "share of pages, plain estimate") - 1.0).abs() < 0.2);
+    assert!(Path::new(out).join("cgm03-figure-14-my-terms.csv").exists());
+    let twice = Command::new(env!("CARGO_BIN_EXE_everfresh"))
+        .args(["papers", "--data", trace, "--data", trace])
+        .output()
+        .unwrap();
+    assert_eq!(twice.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("two traces have the name `my terms`"));
+}

@@ -9,6 +9,7 @@
 //! else is a change, mass edits (b) too. A page that comes back was there all the time.
 
 use crate::world::{History, Page, Revision, Source, World};
+use everfresh::longevity::{self, Fragments};
 use everfresh::policy::About;
 use everfresh::{Rate, Unit};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -35,7 +36,16 @@ pub struct Window {
     pub to_unix: Option<f64>,
     /// With fragments, so that divergence is a share of the content.
     pub with_fragments: bool,
+    /// How often somebody looked who recorded the changes, in seconds: each happened at some time since the look before. 0 where times are
+    /// exact.
+    pub looked_every_s: f64,
+    /// Where between two looks a change is taken to have happened: 1 right after the first, 0 right before the second (OP08 appendix B). Else
+    /// half way in a trace, and in snapshots by each page's own eagerness.
+    pub eagerness: Option<f64>,
 }
+
+/// Where nothing tells.
+const HALF_WAY: f64 = 0.5;
 
 /// A trace as a world, and how long it lasts in seconds.
 pub fn load(folder: &Path, window: &Window) -> Result<(World, f64), Error> {
@@ -45,25 +55,39 @@ pub fn load(folder: &Path, window: &Window) -> Result<(World, f64), Error> {
     if window.with_fragments {
         add_fragments(&mut rows, &folder.join("shingles.csv.zst"))?;
     }
+    let last_s = last_of(&rows);
+    for (_, rows) in &mut rows {
+        rows.move_back(window.looked_every_s, window.eagerness.unwrap_or(HALF_WAY));
+    }
     let groups = groups(&folder.join("pages.csv.gz"))?;
     let name = folder.file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy().into_owned());
-    build(name, rows, &groups, window).map_err(|fact| Error { file: folder.to_owned(), line: None, fact })
+    build(name, rows, last_s, &groups, window).map_err(|fact| Error { file: folder.to_owned(), line: None, fact })
 }
 
 /// Snapshots of pages as a world: of every page when, in Unix seconds, and its fragments, sorted.
 ///
-/// A page is there from its first snapshot to its last. What differs between two snapshots changed half way between them (an
-/// eagerness of 1/2, OP08 appendix B). Equal fragments are equal content. A page with one snapshot tells nothing and is left out.
+/// A page is there from its first snapshot to its last. What differs between two snapshots changed in between, the sooner the eagerer the
+/// page (OP08 appendix B: its divergence from a base rises steeply at first where content turns over fast); half way where three snapshots do
+/// not tell. Equal fragments are equal content. A page with one snapshot tells nothing and is left out.
 pub fn of_snapshots(name: &str, pages: &[Vec<(f64, Vec<u64>)>], window: &Window) -> Result<(World, f64), Error> {
     let several = pages.iter().filter(|versions| versions.len() > 1);
-    let rows: ByPage = several.map(|versions| (String::new(), watched(versions))).collect();
-    let built = build(name.to_owned(), rows, &HashMap::new(), window);
+    let rows: ByPage = several.map(|versions| (String::new(), watched(versions, window.eagerness))).collect();
+    let last_s = last_of(&rows);
+    let built = build(name.to_owned(), rows, last_s, &HashMap::new(), window);
     let (world, duration_s) = built.map_err(|fact| Error { file: name.into(), line: None, fact })?;
     Ok((World { ends_are_known: true, ..world }, duration_s))
 }
 
+/// How eagerly a page turns its content over, as far as its snapshots tell.
+fn eagerness(versions: &[(f64, Vec<u64>)]) -> Option<f64> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "Unix seconds")]
+    let seen = |(time_s, fragments): &(f64, Vec<u64>)| (*time_s as u64, Fragments::from_hashes(fragments.clone()));
+    longevity::History::new(versions.iter().map(seen).collect()).ok()?.eagerness()
+}
+
 /// A page's snapshots as revisions.
-fn watched(versions: &[(f64, Vec<u64>)]) -> Rows {
+fn watched(versions: &[(f64, Vec<u64>)], given: Option<f64>) -> Rows {
+    let eagerness = given.or_else(|| eagerness(versions)).unwrap_or(HALF_WAY);
     let mut contents: HashMap<&[u64], u32> = HashMap::new();
     let mut rows = Rows { has_fragments: true, gone_s: versions.last().map(|last| last.0), ..Rows::default() };
     let mut before: (f64, &[u64]) = versions.first().map_or((0.0, &[]), |first| (first.0, &[]));
@@ -73,7 +97,7 @@ fn watched(versions: &[(f64, Vec<u64>)]) -> Rows {
         if rows.revisions.last().is_none_or(|last| last.content != content) {
             let only_in = |a: &[u64], b: &[u64]| a.iter().copied().filter(|x| b.binary_search(x).is_err()).collect();
             let (added, removed) = (only_in(fragments, before.1), only_in(before.1, fragments));
-            let time_s = (before.0 + time_s) / 2.0;
+            let time_s = time_s - eagerness * (time_s - before.0);
             rows.revisions.push(Revision { time_s, content, added, removed, is_reset: false });
         }
         before = (*time_s, fragments);
@@ -90,6 +114,22 @@ struct Rows {
     hashes: HashMap<String, u32>,
     gone_s: Option<f64>,
     has_fragments: bool,
+}
+
+impl Rows {
+    /// Moves changes back to where they are taken to have happened: no further than to the one before, those of one second together, and not the
+    /// first, since nothing is known before it.
+    fn move_back(&mut self, looked_every_s: f64, eagerness: f64) {
+        let times: Vec<f64> = self.revisions.iter().map(|revision| revision.time_s).collect();
+        let moved = |time_s: f64| match times.partition_point(|earlier| *earlier < time_s).checked_sub(1) {
+            Some(before) => time_s - eagerness * looked_every_s.min(time_s - times[before]),
+            None => time_s,
+        };
+        for revision in &mut self.revisions {
+            revision.time_s = moved(revision.time_s);
+        }
+        self.gone_s = self.gone_s.map(moved);
+    }
 }
 
 type ByPage = Vec<(String, Rows)>;
@@ -210,14 +250,26 @@ impl Deltas {
     }
 }
 
-fn build(name: String, rows: ByPage, groups: &HashMap<String, u32>, window: &Window) -> Result<(World, f64), String> {
+/// The time of the last row of all.
+fn last_of(rows: &ByPage) -> f64 {
+    let ends =
+        rows.iter().flat_map(|(_, rows)| rows.revisions.last().map(|last| last.time_s).into_iter().chain(rows.gone_s));
+    ends.fold(0.0, f64::max)
+}
+
+/// The pages of a window of time; up to `last_s` something is known.
+fn build(
+    name: String,
+    rows: ByPage,
+    last_s: f64,
+    groups: &HashMap<String, u32>,
+    window: &Window,
+) -> Result<(World, f64), String> {
     let mut births: Vec<f64> = rows.iter().map(|(_, rows)| rows.revisions[0].time_s).collect();
     births.sort_by(f64::total_cmp);
     let Some(middle) = births.get(births.len() / 2) else { return Err("no pages".into()) };
     let from = window.from_unix.unwrap_or(*middle);
-    let ends =
-        rows.iter().flat_map(|(_, rows)| rows.revisions.last().map(|last| last.time_s).into_iter().chain(rows.gone_s));
-    let last = ends.fold(from, f64::max);
+    let last = last_s.max(from);
     let to = window.to_unix.unwrap_or(last);
     if to > last {
         return Err(format!("nothing is known after {last}, got a window to {to}"));

@@ -1,7 +1,8 @@
 //! The laboratory against closed forms, against itself on other threads, and against the rankings of the papers.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
+use everfresh::longevity::{Fragments, History};
 use everfresh::policy::peers::{
     CommaFeed, Feed, Feedbin, Fixed, Heritrix, Meguri, Miniflux, NewsBlur, NutchAdaptive, StormCrawler,
 };
@@ -166,12 +167,35 @@ fn snapshots_are_a_world() {
     let versions = [(0.0, vec![1, 2]), (2.0, vec![1, 2]), (4.0, vec![2, 3]), (6.0, vec![1, 2])];
     let page: Vec<(f64, Vec<u64>)> = versions.map(|(day, fragments)| (1e9 + day * DAY, fragments)).into();
     let alone = vec![(1e9, vec![7])];
-    let (world, duration_s) = of_snapshots("archive", &[page, alone], &Window::default()).unwrap();
-    assert_eq!((world.pages.len(), duration_s), (1, 6.0 * DAY));
-    // One visit in a million days: the copy of day 0 is equal but for two days, and then differs in two of three fragments.
-    let score = run(&world, Uniform, &Conditions { seed: 1, ..conditions(6.0, 1e-6) }, &always).unwrap();
-    assert!((score.freshness().mean - 4.0 / 6.0).abs() < 1e-9, "{:?}", score.freshness());
-    assert!((score.divergence().mean - 2.0 / 3.0 * 2.0 / 6.0).abs() < 1e-9, "{:?}", score.divergence());
+    let world_of = |eagerness: Option<f64>| {
+        let window = Window { eagerness, ..Window::default() };
+        of_snapshots("archive", &[page.clone(), alone.clone()], &window).unwrap()
+    };
+    // Where between two snapshots it changed does not matter if it changes back; it does if it ends changed.
+    for eagerness in [0.0, 0.25, 0.5, 1.0] {
+        let (world, duration_s) = world_of(Some(eagerness));
+        assert_eq!((world.pages.len(), duration_s), (1, 6.0 * DAY));
+        // One visit in a million days: the copy of day 0 is equal but for two days, and then differs in two of three fragments.
+        let score = run(&world, Uniform, &Conditions { seed: 1, ..conditions(6.0, 1e-6) }, &always).unwrap();
+        assert!((score.freshness().mean - 4.0 / 6.0).abs() < 1e-9, "{:?}", score.freshness());
+        assert!((score.divergence().mean - 2.0 / 3.0 * 2.0 / 6.0).abs() < 1e-9, "{:?}", score.divergence());
+    }
+    let ends = |eagerness: Option<f64>| {
+        let versions = [(0.0, vec![1, 2]), (2.0, vec![1, 2]), (4.0, vec![1, 3]), (6.0, vec![4, 5])];
+        let page: Vec<(f64, Vec<u64>)> = versions.map(|(day, fragments)| (1e9 + day * DAY, fragments)).into();
+        let window = Window { eagerness, ..Window::default() };
+        let (world, _) = of_snapshots("archive", &[page], &window).unwrap();
+        run(&world, Uniform, &Conditions { seed: 1, ..conditions(6.0, 1e-6) }, &always).unwrap().freshness().mean
+    };
+    for (eagerness, fresh_days) in [(0.0, 4.0), (0.25, 3.5), (0.5, 3.0), (1.0, 2.0)] {
+        assert!((ends(Some(eagerness)) - fresh_days / 6.0).abs() < 1e-9, "{eagerness}");
+    }
+    // The page's own: what OP08 appendix B makes of its triples.
+    let fragments = [vec![1, 2], vec![1, 2], vec![1, 3], vec![4, 5]].map(Fragments::from_hashes);
+    let history = History::new((0u64..).map(|day| day * 172_800).zip(fragments).collect()).unwrap();
+    let own = history.eagerness().unwrap();
+    assert!(own > 0.0 && own < 1.0 && own != 0.5, "{own}");
+    assert!((ends(None) - (4.0 - 2.0 * own) / 6.0).abs() < 1e-9);
 }
 
 /// A trace of one page from its rows, of revisions and of fragments.
@@ -217,6 +241,26 @@ fn traces_are_replayed_row_by_row() {
     let error =
         trace("odd", &["p,100,a,9,f", "p,200,b,9,u"], &["p,100,2,1 2,", "p,200,3,3,1"]).unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("2 fragments are there now, got `3`"), "{error}");
+}
+
+/// A collector that looks every so often finds changes late: they are moved back, but never to before the change before.
+#[test]
+fn changes_of_a_trace_lie_between_two_looks() {
+    let visits = ["p,1000,a,9,f", "p,2000,b,9,u", "p,2100,c,9,u", "p,2100,d,9,u", "p,3000,-,0,d"];
+    let shingles = ["p,1000,1,1,", "p,2000,1,2,1", "p,2100,1,3,2", "p,2100,1,4,3", "p,3000,0,,4"];
+    trace("looks", &visits, &shingles).unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("looks");
+    let times = |looked_every_s: f64, eagerness: Option<f64>| {
+        let (world, duration_s) = load(&folder, &Window { looked_every_s, eagerness, ..Window::default() }).unwrap();
+        let Source::Recorded(history) = &world.pages[0].source else { panic!("recorded") };
+        let times: Vec<f64> = history.revisions.iter().map(|revision| revision.time_s).collect();
+        assert_eq!(duration_s, 2000.0, "it was looked until then");
+        (times, world.pages[0].dies_s)
+    };
+    assert_eq!(times(0.0, None), (vec![0.0, 1000.0, 1100.0, 1100.0], 2000.0));
+    assert_eq!(times(400.0, None), (vec![0.0, 800.0, 1050.0, 1050.0], 1800.0));
+    assert_eq!(times(400.0, Some(1.0)), (vec![0.0, 600.0, 1000.0, 1000.0], 1600.0));
+    assert_eq!(times(400.0, Some(0.0)), times(0.0, None));
 }
 
 /// OP08 section 5 on recorded pages: whoever is told the curves of content leaves less of it stale than uniform, and than whoever is
@@ -279,7 +323,8 @@ fn pages_that_change_by_the_clock_are_visited_by_it() {
     let versions =
         |page: u64| (0..300u32).map(move |day| (1e9 + (0.625 + f64::from(day)) * DAY, vec![page, u64::from(day)]));
     let pages: Vec<Vec<(f64, Vec<u64>)>> = (0..40).map(|page| versions(1000 + page).collect()).collect();
-    let (world, duration_s) = of_snapshots("daily", &pages, &Window::default()).unwrap();
+    let half_way = Window { eagerness: Some(0.5), ..Window::default() };
+    let (world, duration_s) = of_snapshots("daily", &pages, &half_way).unwrap();
     let conditions = Conditions { duration_s, warmup_s: 100.0 * DAY, ..conditions(0.0, 1.0) };
     let fresh = |entrant: Entrant| entrant.run_held(&world, &conditions, &always).unwrap().freshness().mean;
     let (uniform, ours) = (fresh(Entrant::Uniform), fresh(Entrant::Posterior));

@@ -157,7 +157,7 @@ fn exhibit_report<'a>(exhibit: &'a Exhibit) -> ExhibitReport<'a> {
     };
     ExhibitReport {
         paper: exhibit.paper.short(),
-        name: exhibit.name,
+        name: &exhibit.name,
         caption: &exhibit.caption,
         numbers: exhibit.figures.iter().map(number_report).collect(),
         slips: exhibit.slips(),

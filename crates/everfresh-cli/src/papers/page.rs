@@ -40,7 +40,7 @@ fn introduction(exhibits: &[Exhibit], seed: u64) -> String {
         (Verdict::Near, "within one unit of the last printed place"),
         (Verdict::Slip, "the print cannot be right"),
         (Verdict::Differs, "neither, and not explained"),
-        (Verdict::World, "on a world of ours, not judged"),
+        (Verdict::World, "on a world of ours or recorded pages, not judged"),
     ]
     .map(|(verdict, words)| {
         let word = verdict.word();
@@ -57,7 +57,7 @@ fn introduction(exhibits: &[Exhibit], seed: u64) -> String {
 fn contents(exhibits: &[Exhibit], papers: &[Paper]) -> String {
     let links = |paper: &Paper| -> String {
         let of = exhibits.iter().filter(|exhibit| exhibit.paper == *paper);
-        let link = |exhibit: &Exhibit| format!("<a href=\"#{}\">{}</a>", exhibit.slug(), escaped(exhibit.name));
+        let link = |exhibit: &Exhibit| format!("<a href=\"#{}\">{}</a>", exhibit.slug(), escaped(&exhibit.name));
         let links: Vec<String> = of.map(link).collect();
         format!("<li><b>{}</b> {}</li>\n", paper.short(), links.join(" "))
     };
@@ -69,7 +69,7 @@ fn section(exhibit: &Exhibit) -> Result<String> {
         "<section id=\"{}\">\n<h3>{} {}</h3>\n<p>{}</p>\n",
         exhibit.slug(),
         exhibit.paper.short(),
-        escaped(exhibit.name),
+        escaped(&exhibit.name),
         escaped(&exhibit.caption)
     );
     if !exhibit.pictures.is_empty() {

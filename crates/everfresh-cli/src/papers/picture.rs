@@ -52,7 +52,7 @@ pub(super) fn colours(picture: &Picture) -> Vec<usize> {
     colours
 }
 
-/// `fixed order, simulated` belongs to `fixed order`, and the pages of a weight to their law.
+/// `fixed order, visited` belongs to `fixed order`, and the pages of a weight to their law.
 fn follows(line: &str, dots: &str) -> bool {
     dots.starts_with(line) || line.rsplit(' ').next() == dots.rsplit(' ').next()
 }

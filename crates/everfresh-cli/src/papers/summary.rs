@@ -32,7 +32,7 @@ fn grid(exhibits: &[Exhibit]) -> String {
     let mut grid = Grid::new(&headings).left(1);
     let cell = |count: usize| if count == 0 { "-".to_owned() } else { count.to_string() };
     for exhibit in exhibits {
-        let mut row = vec![exhibit.paper.short().to_owned(), exhibit.name.to_owned()];
+        let mut row = vec![exhibit.paper.short().to_owned(), exhibit.name.clone()];
         row.extend(COLUMNS.map(|verdict| cell(exhibit.count(verdict))));
         grid.row(row);
     }
@@ -53,8 +53,8 @@ pub(super) fn in_words(exhibits: &[Exhibit], seed: u64) -> String {
     );
     if world > 0 {
         text.push_str(&format!(
-            "{world} more are not judged: where data are not public, ours come from worlds of our own (seed {seed}) or fitted \
-             shares.\n"
+            "{world} more are not judged: where data are not public, ours come from worlds of our own (seed {seed}), \
+             recorded pages (--data) or fitted shares.\n"
         ));
     }
     text

@@ -44,6 +44,11 @@ fn world(args: &SimulateArgs) -> Result<(World, f64)> {
             if args.from.is_some() || args.to.is_some() {
                 bail!("--from and --to are for traces: a synthetic world lasts for --days");
             }
+            if args.eagerness.is_some() || args.looked_every.is_some() {
+                bail!(
+                    "--eagerness and --looked-every are for traces: in a synthetic world it is known when pages change"
+                );
+            }
             let duration_s = args.days.unwrap_or(365.0) * Unit::Day.seconds();
             let habit = match args.habit.unwrap_or(HabitArg::Poisson) {
                 HabitArg::Poisson => Habit::Poisson,
@@ -72,10 +77,19 @@ fn recorded(args: &SimulateArgs) -> Result<(World, f64)> {
     if args.habit.is_some() || args.weights.is_some() || args.days.is_some() || args.hosts > 1 {
         bail!("--habit, --weights, --days and --hosts are for synthetic worlds: a trace is as it was recorded");
     }
+    let is_trace = matches!(args.world, WorldArg::Trace(_));
+    if is_trace && args.eagerness.is_some() && args.looked_every.is_none() {
+        bail!("--eagerness of a trace needs --looked-every: without it the times of its changes are exact");
+    }
+    if !is_trace && args.looked_every.is_some() {
+        bail!("--looked-every is for traces: snapshots say when somebody looked");
+    }
     let window = Window {
         from_unix: args.from.map(f64::from),
         to_unix: args.to.map(f64::from),
         with_fragments: args.objective == GoalArg::Content,
+        looked_every_s: args.looked_every.map_or(0.0, Period::seconds),
+        eagerness: args.eagerness,
     };
     let (world, duration_s) = match &args.world {
         WorldArg::Snapshots(path) => {

@@ -8,12 +8,12 @@ pub(super) const EXHIBITS: [Maker; 3] = [table_4, table_5, table_6];
 
 /// Table 4: what CGM03 calls Table III.
 fn table_4(seed: u64) -> Result<Exhibit> {
-    Ok(Exhibit { paper: Paper::Cgm00, name: "Table 4", ..cgm03::table_iii(seed)? })
+    Ok(Exhibit { paper: Paper::Cgm00, name: "Table 4".to_owned(), ..cgm03::table_iii(seed)? })
 }
 
 /// Table 5: what CGM03 calls Table IV.
 fn table_5(seed: u64) -> Result<Exhibit> {
-    Ok(Exhibit { paper: Paper::Cgm00, name: "Table 5", ..cgm03::table_iv(seed)? })
+    Ok(Exhibit { paper: Paper::Cgm00, name: "Table 5".to_owned(), ..cgm03::table_iv(seed)? })
 }
 
 /// Table 6: the columns of all sites of what CGM03 calls Table VII.

@@ -9,12 +9,12 @@ pub(super) const EXHIBITS: [Maker; 6] = [table_3, figure_7, table_4, figure_9, t
 
 /// Table 4: what CGM03 calls Table III.
 fn table_4(seed: u64) -> Result<Exhibit> {
-    Ok(Exhibit { paper: Paper::Cgm99, name: "Table 4", ..cgm03::table_iii(seed)? })
+    Ok(Exhibit { paper: Paper::Cgm99, name: "Table 4".to_owned(), ..cgm03::table_iii(seed)? })
 }
 
 /// Table 5: what CGM03 calls Table IV.
 fn table_5(seed: u64) -> Result<Exhibit> {
-    Ok(Exhibit { paper: Paper::Cgm99, name: "Table 5", ..cgm03::table_iv(seed)? })
+    Ok(Exhibit { paper: Paper::Cgm99, name: "Table 5".to_owned(), ..cgm03::table_iv(seed)? })
 }
 
 /// Table 6: the columns of all sites of what CGM03 calls Table VII.

@@ -53,8 +53,8 @@ impl Paper {
 pub struct Exhibit {
     /// Whose it is.
     pub paper: Paper,
-    /// What the paper calls it: `Table IV`, `Figure 11`, `Section 6`.
-    pub name: &'static str,
+    /// What the paper calls it: `Table IV`, `Figure 11`, `Section 6`; with the name of a trace where that stands for the paper's data.
+    pub name: String,
     /// What it shows, in our words.
     pub caption: String,
     /// The numbers, ours beside the printed ones.
@@ -67,8 +67,9 @@ pub struct Exhibit {
 
 impl Exhibit {
     /// An exhibit to which figures, pictures and notes are added.
-    pub fn new(paper: Paper, name: &'static str, caption: impl Into<String>) -> Self {
-        Exhibit { paper, name, caption: caption.into(), figures: Vec::new(), pictures: Vec::new(), notes: Vec::new() }
+    pub fn new(paper: Paper, name: impl Into<String>, caption: impl Into<String>) -> Self {
+        let (name, caption) = (name.into(), caption.into());
+        Exhibit { paper, name, caption, figures: Vec::new(), pictures: Vec::new(), notes: Vec::new() }
     }
 
     /// With more numbers.
@@ -101,7 +102,9 @@ impl Exhibit {
 
     /// A name that can be part of a file's: `cgm03-table-iv`.
     pub fn slug(&self) -> String {
-        format!("{}-{}", self.paper.short(), self.name).to_lowercase().replace(' ', "-")
+        let words = format!("{} {}", self.paper.short(), self.name).to_lowercase();
+        let parts = words.split(|letter: char| !letter.is_alphanumeric()).filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join("-")
     }
 
     /// How many figures have this verdict.
@@ -148,7 +151,7 @@ pub struct Figure {
     pub ours: f64,
     /// Why the printed number cannot be right, where it is not.
     pub slip: Option<String>,
-    /// Computed on a world of ours, because the paper's data are not public: shown beside the print, but not judged by it.
+    /// Computed on a world of ours or on recorded pages, because the paper's data are not public: shown beside the print, but not judged by it.
     pub on_our_world: bool,
 }
 
@@ -220,7 +223,7 @@ pub enum Verdict {
     Slip,
     /// Neither, and not explained.
     Differs,
-    /// On a world of ours: not to be judged by the print.
+    /// On a world of ours or recorded pages: not to be judged by the print.
     World,
     /// The paper prints no number here.
     Unprinted,

@@ -14,9 +14,11 @@ mod cgm99;
 mod exhibit;
 mod op08;
 mod path;
+mod recording;
 mod rn15;
 
 pub use exhibit::{Axis, Exhibit, Figure, Mark, Note, Paper, Picture, Printed, Scale, Series, Verdict};
+pub use recording::Recording;
 
 use everfresh::Result;
 use rand::SeedableRng;
@@ -50,6 +52,16 @@ pub fn of(paper: Paper, seed: u64) -> Result<Vec<Exhibit>> {
         Paper::Rn15 => &rn15::EXHIBITS,
     };
     makers.par_iter().map(|make| make(seed)).collect()
+}
+
+/// The exhibits of a paper whose data are not public, of a recorded trace in their place: CGM03 figures 14, 15 and 17, and OP08 figures 3, 6 and
+/// 8 to 11 where the trace has fragments, as far as it has pages that tell something of them.
+pub fn of_trace(paper: Paper, trace: &Recording, seed: u64) -> Result<Vec<Exhibit>> {
+    match paper {
+        Paper::Cgm03 => cgm03::of_trace(trace, seed),
+        Paper::Op08 => op08::of_trace(trace),
+        Paper::Cgm99 | Paper::Cgm00 | Paper::Rn15 => Ok(Vec::new()),
+    }
 }
 
 /// The random numbers of one exhibit: its own, so that exhibits do not depend on each other.

@@ -55,6 +55,11 @@ impl<'a> Versions<'a> {
         Versions { history, fragments, resets }
     }
 
+    /// The fragments of a revision, sorted.
+    pub(crate) fn fragments(&self, at: usize) -> &[u64] {
+        &self.fragments[at]
+    }
+
     /// The resets after one revision, up to another.
     fn resets_between(&self, base: usize, at: usize) -> impl Iterator<Item = usize> {
         let from = self.resets.partition_point(|reset| *reset <= base);

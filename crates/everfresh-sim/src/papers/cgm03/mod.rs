@@ -4,10 +4,19 @@ mod allocation;
 mod orders;
 mod web;
 
-use super::Maker;
+use super::recording::Recording;
+use super::{Exhibit, Maker};
+use everfresh::Result;
 
 pub(super) use allocation::{table_iii, table_iv};
 pub(super) use web::overall;
+
+/// The figures whose data are not public, of a trace: those that it has pages for.
+pub(super) fn of_trace(trace: &Recording, seed: u64) -> Result<Vec<Exhibit>> {
+    let exhibits =
+        [web::traced_figure_14(trace)?, orders::traced_figure_15(trace, seed)?, web::traced_figure_17(trace)?];
+    Ok(exhibits.into_iter().flatten().collect())
+}
 
 /// In the order of the paper.
 pub(super) const EXHIBITS: [Maker; 16] = [

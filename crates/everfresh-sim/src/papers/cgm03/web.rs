@@ -6,6 +6,7 @@ use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::papers::path::poisson;
+use crate::papers::recording::{Lived, Recording};
 use crate::papers::{Axis, Exhibit, Figure, Mark, Paper, Picture, Printed, log_curve, random};
 
 /// The five classes of pages: how many days between changes, and the shares that the text gives for all sites.
@@ -146,51 +147,134 @@ fn seen_changes(rate_per_day: f64, rng: &mut Xoshiro256PlusPlus) -> Vec<u32> {
     days
 }
 
-/// The share of gaps of 1, 2, ... days between the changes of pages that were seen to change every `interval` days.
-fn gap_shares(interval: f64, most: usize, rng: &mut Xoshiro256PlusPlus) -> Vec<(f64, f64)> {
-    let mut counts = vec![0.0; most + 1];
-    let mut all = 0.0;
-    for _ in 0..20_000 {
-        let rate = 1.0 / (interval / 3.0 * 9f64.powf(rng.random::<f64>()));
-        let days = seen_changes(rate, rng);
-        let average = f64::from(DAYS) / days.len() as f64;
-        if (average / interval - 1.0).abs() > 0.1 {
-            continue;
-        }
-        for pair in days.windows(2) {
-            all += 1.0;
-            if let Some(count) = counts.get_mut((pair[1] - pair[0]) as usize) {
-                *count += 1.0;
+/// A Poisson page as daily visits see it.
+fn simulated(rate_per_day: f64, rng: &mut Xoshiro256PlusPlus) -> Lived {
+    Lived { changes: Vec::new(), seen: seen_changes(rate_per_day, rng), days: DAYS }
+}
+
+/// Gaps between changes of some pages.
+struct Gaps {
+    /// The share of gaps of 1, 2, ... days, as far as they are shown.
+    shares: Vec<(f64, f64)>,
+    pages: usize,
+    /// The standard deviation of all of them over their mean: 1 for Poisson pages.
+    deviation: f64,
+}
+
+impl Gaps {
+    /// Those of the pages that were seen to change every `interval` days, within a tenth; the longest that is shown has `most` days.
+    fn of(interval: f64, most: usize, pages: impl Iterator<Item = Lived>) -> Gaps {
+        let (mut counts, mut chosen, mut sums) = (vec![0.0; most + 1], 0, [0.0; 3]);
+        for page in pages.filter(|page| (page.seen_interval() / interval - 1.0).abs() <= 0.1) {
+            chosen += 1;
+            for pair in page.seen.windows(2) {
+                let gap = pair[1] - pair[0];
+                let days = f64::from(gap);
+                sums = [sums[0] + 1.0, sums[1] + days, sums[2] + days * days];
+                if let Some(count) = counts.get_mut(gap as usize) {
+                    *count += 1.0;
+                }
             }
         }
+        let [all, days, squares] = sums;
+        let share = |(gap, count): (usize, f64)| (gap as f64, count / all);
+        Gaps {
+            shares: counts.into_iter().enumerate().skip(1).map(share).filter(|(_, share)| *share > 0.0).collect(),
+            pages: chosen,
+            deviation: (all * squares / (days * days) - 1.0).max(0.0).sqrt(),
+        }
     }
-    let share = |(gap, count): (usize, f64)| (gap as f64, count / all);
-    counts.into_iter().enumerate().skip(1).map(share).filter(|(_, share)| *share > 0.0).collect()
 }
+
+/// A picture of figure 14: gaps among pages that change every `interval` days, against the exponential law.
+fn gaps_picture(title: &str, interval: f64, seen: &'static str, shares: Vec<(f64, f64)>) -> Picture {
+    let line = shares.iter().map(|(gap, _)| (*gap, (-gap / interval).exp() / interval)).collect();
+    Picture::new(title, Axis::linear("days between changes"), Axis::log("share of gaps"))
+        .with(seen, Mark::Dots, shares)
+        .with("Poisson", Mark::Line, line)
+}
+
+const GAPS: &str = "How often a gap between two changes has so many days, among pages that were seen to change every 10 and every \
+                    20 days; the line is what a Poisson process says.";
+
+/// The two pictures of figure 14: what each is called, every how many days its pages change, and the longest gap shown.
+const GAP_PICTURES: [(&str, f64, usize); 2] = [("(a) every 10 days", 10.0, 60), ("(b) every 20 days", 20.0, 80)];
 
 /// Figure 14: gaps between changes against the exponential law.
 pub(super) fn figure_14(seed: u64) -> Result<Exhibit> {
     let rng = &mut random(seed, 14);
-    let mut exhibit = Exhibit::new(
-        Paper::Cgm03,
-        "Figure 14",
-        "How often a gap between two changes has so many days, among pages that were seen to change every 10 and every \
-         20 days; the line is what a Poisson process says.",
-    );
-    for (title, interval, most) in [("(a) every 10 days", 10.0, 60), ("(b) every 20 days", 20.0, 80)] {
-        let shares = gap_shares(interval, most, rng);
-        let line = shares.iter().map(|(gap, _)| (*gap, (-gap / interval).exp() / interval)).collect();
-        exhibit = exhibit.with_picture(
-            Picture::new(title, Axis::linear("days between changes"), Axis::log("share of gaps"))
-                .with("simulated", Mark::Dots, shares)
-                .with("Poisson", Mark::Line, line),
-        );
+    let mut exhibit = Exhibit::new(Paper::Cgm03, "Figure 14", GAPS);
+    for (title, interval, most) in GAP_PICTURES {
+        let pages = (0..20_000).map(|_| simulated(3.0 / interval / 9f64.powf(rng.random::<f64>()), rng));
+        let gaps = Gaps::of(interval, most, pages);
+        exhibit = exhibit.with_picture(gaps_picture(title, interval, "simulated", gaps.shares));
     }
     Ok(exhibit.with_remark(format!(
         "The paper's pages are not public. On our world: Poisson pages visited daily for {DAYS} days, chosen by the \
          average gap that was seen, within a tenth (seed {seed}). Gaps near {DAYS} days cannot be seen whole, which bends \
          the dots down at the right."
     )))
+}
+
+/// Figure 14 of a trace: only where pages change that often.
+pub(super) fn traced_figure_14(trace: &Recording) -> Result<Option<Exhibit>> {
+    let mut exhibit = Exhibit::new(Paper::Cgm03, format!("Figure 14 ({})", trace.name), GAPS);
+    for (title, interval, most) in GAP_PICTURES {
+        let gaps = Gaps::of(interval, most, trace.pages.iter().cloned());
+        if gaps.shares.len() < 2 {
+            continue;
+        }
+        exhibit = exhibit.with_figures([
+            Figure::new(title, "pages", gaps.pages as f64).on_our_world(),
+            Figure::new(title, "standard deviation of gaps over their mean", gaps.deviation)
+                .beside(Printed::formula(1.0))
+                .on_our_world(),
+        ]);
+        exhibit = exhibit.with_picture(gaps_picture(title, interval, "recorded", gaps.shares));
+    }
+    let is_empty = exhibit.pictures.is_empty();
+    Ok((!is_empty)
+        .then(|| exhibit.with_remark(by_the_day(trace)).with_remark("The printed column is the exponential law's.")))
+}
+
+/// How a trace was looked at.
+fn by_the_day(trace: &Recording) -> String {
+    format!(
+        "The paper's pages are not public. On the trace {}: {} pages that were there for 60 days or more, as daily visits would see them.",
+        trace.name,
+        trace.pages.len()
+    )
+}
+
+/// Figure 17 of a trace.
+pub(super) fn traced_figure_17(trace: &Recording) -> Result<Option<Exhibit>> {
+    if trace.pages.is_empty() {
+        return Ok(None);
+    }
+    let mut found = [[0.0; 5]; 2];
+    for page in &trace.pages {
+        let (naive, ratio) = estimated_bins(page)?;
+        for (kind, bin) in [naive, ratio].into_iter().enumerate() {
+            found[kind][bin] += 1.0 / trace.pages.len() as f64;
+        }
+    }
+    let [naive, ratio] = found;
+    let picture = classes(&trace.name).with("plain estimate", Mark::Bars, bars(&naive)).with(
+        "corrected estimate",
+        Mark::Bars,
+        bars(&ratio),
+    );
+    let figures = BINS.iter().zip(OVERALL).zip(naive).map(|((name, printed), ours)| {
+        Figure::new(*name, "share of pages, plain estimate", ours).beside(Printed::new(printed, 2)).on_our_world()
+    });
+    let caption =
+        "Shares of pages by their average time between changes, beside those that the paper found on the web of 1999.";
+    Ok(Some(
+        Exhibit::new(Paper::Cgm03, format!("Figure 17 ({})", trace.name), caption)
+            .with_figures(figures)
+            .with_picture(picture)
+            .with_remark(by_the_day(trace)),
+    ))
 }
 
 /// Bins of the estimated interval, in days, as the figure has them.
@@ -202,12 +286,11 @@ fn bin(interval_days: f64) -> usize {
 }
 
 /// What daily visits make of a page: the bins of the plain and of the corrected estimate of its interval.
-fn estimated_bins(rate_per_day: f64, rng: &mut Xoshiro256PlusPlus) -> Result<(usize, usize)> {
+fn estimated_bins(page: &Lived) -> Result<(usize, usize)> {
     let (mut naive, mut ratio) = (Naive::default(), Ratio::default());
-    let days = seen_changes(rate_per_day, rng);
     let day = Period::of(1.0, Unit::Day)?;
-    for number in 1..=DAYS {
-        let changed = days.binary_search(&number).is_ok();
+    for number in 1..=page.days {
+        let changed = page.seen.binary_search(&number).is_ok();
         let seen = if changed { Observation::changed(day)? } else { Observation::unchanged(day)? };
         naive.observe(&seen);
         ratio.observe(&seen);
@@ -225,7 +308,7 @@ fn bin_shares(shares: [f64; 5], rng: &mut Xoshiro256PlusPlus) -> Result<[[f64; 5
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         for _ in 0..(share * f64::from(pages)).round() as usize {
             let interval = bounds[class] * (bounds[class + 1] / bounds[class]).powf(rng.random::<f64>());
-            let (naive, ratio) = estimated_bins(interval.recip(), rng)?;
+            let (naive, ratio) = estimated_bins(&simulated(interval.recip(), rng))?;
             for (kind, bin) in [class, naive, ratio].into_iter().enumerate() {
                 found[kind][bin] += 1.0 / f64::from(pages);
             }
@@ -234,13 +317,17 @@ fn bin_shares(shares: [f64; 5], rng: &mut Xoshiro256PlusPlus) -> Result<[[f64; 5
     Ok(found)
 }
 
+fn bars(shares: &[f64; 5]) -> Vec<(f64, f64)> {
+    shares.iter().enumerate().map(|(i, share)| (i as f64, *share)).collect()
+}
+
+fn classes(title: &str) -> Picture {
+    Picture::new(title, Axis::classes("time between changes, up to", &BINS), Axis::linear("share of pages"))
+}
+
 /// Figure 17: how often pages change, as daily visits see it.
 pub(super) fn figure_17(seed: u64) -> Result<Exhibit> {
     let rng = &mut random(seed, 17);
-    let bars = |shares: &[f64; 5]| shares.iter().enumerate().map(|(i, share)| (i as f64, *share)).collect();
-    let axes = |title| {
-        Picture::new(title, Axis::classes("time between changes, up to", &BINS), Axis::linear("share of pages"))
-    };
     let mut exhibit = Exhibit::new(
         Paper::Cgm03,
         "Figure 17",
@@ -256,7 +343,7 @@ pub(super) fn figure_17(seed: u64) -> Result<Exhibit> {
             }));
         }
         exhibit = exhibit.with_picture(
-            axes(title)
+            classes(title)
                 .with("as drawn", Mark::Bars, bars(&drawn))
                 .with("plain estimate", Mark::Bars, bars(&naive))
                 .with("corrected estimate", Mark::Bars, bars(&ratio)),

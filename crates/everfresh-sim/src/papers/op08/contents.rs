@@ -4,6 +4,7 @@ use everfresh::longevity::{Bounds, History, Point, Region, Regions};
 use everfresh::{Period, Rate, Result, Unit};
 
 use super::world::{Collection, STEP_DAYS, history};
+use crate::papers::recording::Recording;
 use crate::papers::{Axis, Exhibit, Figure, Mark, Paper, Picture, Printed, curve, random};
 
 const DAY: f64 = Unit::Day.seconds();
@@ -94,32 +95,53 @@ pub(super) fn figure_2(seed: u64) -> Result<Exhibit> {
         .with_remark(format!("{TWO_PAGES} (seed {seed}).")))
 }
 
-/// The correlation coefficient of pairs.
-fn correlation(pairs: &[(f64, f64)]) -> f64 {
+/// The correlation coefficient of pairs; none where one of the two is always the same.
+fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let n = pairs.len() as f64;
     let mean = |pick: fn(&(f64, f64)) -> f64| pairs.iter().map(pick).sum::<f64>() / n;
     let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
     let product = |pick: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(pick).sum::<f64>();
     let (xx, yy) = (product(&|pair| (pair.0 - x).powi(2)), product(&|pair| (pair.1 - y).powi(2)));
-    product(&|pair| (pair.0 - x) * (pair.1 - y)) / (xx * yy).sqrt()
+    (xx * yy > 0.0).then(|| product(&|pair| (pair.0 - x) * (pair.1 - y)) / (xx * yy).sqrt())
 }
 
 /// Figure 3: change frequency against longevity, and of what content is made.
 pub(super) fn figure_3(seed: u64) -> Result<Exhibit> {
     let pages = Collection::HighQuality.pages(1000, seed)?;
+    let histories: Vec<&History> = pages.iter().map(|page| &page.history).collect();
+    Ok(frequency_and_longevity("Figure 3", &histories).with_remark(format!(
+        "The paper's pages are not public. On our world: 1000 pages of the generative model, half of them static, the others \
+         churn (7 in 10), lists and churn (2) or lists (1), seen every second day for 60 days (seed {seed})."
+    )))
+}
+
+/// Figure 3 of a trace; none where hardly a fragment was seen to come and go.
+pub(super) fn traced_figure_3(trace: &Recording) -> Option<Exhibit> {
+    let histories: Vec<&History> = trace.snapshots.iter().collect();
+    let known = histories.iter().filter(|history| history.longevity().is_some()).count();
+    (known >= 10).then(|| {
+        frequency_and_longevity(&format!("Figure 3 ({})", trace.name), &histories).with_remark(format!(
+            "The paper's pages are not public. On the trace {}: the last 30 snapshots, one every second day, of {} pages.",
+            trace.name,
+            histories.len()
+        ))
+    })
+}
+
+fn frequency_and_longevity(name: &str, histories: &[&History]) -> Exhibit {
     let points: Vec<(f64, f64)> =
-        pages.iter().filter_map(|page| page.history.change_frequency().zip(page.history.longevity())).collect();
-    let shares: Vec<(f64, f64)> = pages
+        histories.iter().filter_map(|history| history.change_frequency().zip(history.longevity())).collect();
+    let shares: Vec<(f64, f64)> = histories
         .iter()
-        .map(|page| page.history.makeup())
+        .map(|history| history.makeup())
         .map(|makeup| (makeup.churn_share, makeup.scroll_share))
         .collect();
     let churn: f64 = shares.iter().map(|share| share.0).sum();
     let scroll: f64 = shares.iter().map(|share| share.1).sum();
     let world = |what, ours, value| Figure::new(what, "", ours).beside(Printed::new(value, 2)).on_our_world();
-    Ok(Exhibit::new(
+    Exhibit::new(
         Paper::Op08,
-        "Figure 3",
+        name,
         "How often a page changes against how many snapshots its fragments last on average: the one does not tell the other.",
     )
     .with_picture(
@@ -130,15 +152,11 @@ pub(super) fn figure_3(seed: u64) -> Result<Exhibit> {
         )
         .with("a page", Mark::Dots, points.clone()),
     )
+    .with_figures(correlation(&points).map(|of| world("correlation, without its sign", of.abs(), 0.67)))
     .with_figures([
-        world("correlation, without its sign", correlation(&points).abs(), 0.67),
         world("share of churn in the content that changes", churn / (churn + scroll), 0.67),
         world("share of lists in the content that changes", scroll / (churn + scroll), 0.33),
     ])
-    .with_remark(format!(
-        "The paper's pages are not public. On our world: 1000 pages of the generative model, half of them static, the others \
-         churn (7 in 10), lists and churn (2) or lists (1), seen every second day for 60 days (seed {seed})."
-    )))
 }
 
 /// Figure 7: what a change profile leaves open.

@@ -11,6 +11,7 @@ use everfresh::{Period, Rate, Result, Unit};
 
 use super::replay::{Dynamic, Every, Online, Outcome, Static, replay};
 use super::world::{Collection, STEP_DAYS, Watched, step};
+use crate::papers::recording::Recording;
 use crate::papers::{Axis, Exhibit, Figure, Mark, Paper, Picture, Printed};
 
 /// Pages of a collection.
@@ -27,29 +28,71 @@ fn all_memory() -> Result<Memory> {
     Memory::new(5, 4096, 12)
 }
 
-/// A collection, and the snapshots that count.
-struct Trial {
+/// Pages with their snapshots, and where they are from.
+pub(super) struct Stage {
     pages: Vec<Watched>,
+    made: String,
+    /// Stands behind the names of figures.
+    of: String,
+}
+
+impl Stage {
+    /// Pages of the generative model.
+    fn modelled(collection: Collection, seed: u64) -> Result<Stage> {
+        Ok(Stage { pages: collection.pages(PAGES, seed)?, made: made(collection, seed), of: String::new() })
+    }
+
+    /// Recorded pages; none where there are too few that change.
+    pub(super) fn recorded(trace: &Recording) -> Option<Stage> {
+        let pages: Vec<Watched> = trace.snapshots.iter().cloned().map(Watched::new).collect();
+        let changing = pages.iter().filter(|page| !page.is_static()).count();
+        let made = format!(
+            "The paper's pages are not public. On the trace {}: the last 30 snapshots, one every second day, of {} pages, of which {changing} \
+             changed meanwhile.",
+            trace.name,
+            pages.len()
+        );
+        (changing >= 10).then(|| Stage { pages, made, of: format!(" ({})", trace.name) })
+    }
+
+    fn snapshots(&self) -> usize {
+        self.pages.first().map_or(0, Watched::snapshots)
+    }
+
+    /// With so much of it counting.
+    fn trial(&self, window: Range<usize>) -> Trial<'_> {
+        Trial { pages: &self.pages, window }
+    }
+
+    /// An exhibit of policies: their curves, and how stale each is at the same cost.
+    fn exhibit(&self, name: &str, caption: &str, policies: &[Named], cost: f64) -> Exhibit {
+        exhibit(&format!("{name}{}", self.of), caption, policies, cost).with_remark(self.made.clone())
+    }
+}
+
+/// A collection, and the snapshots that count.
+struct Trial<'a> {
+    pages: &'a [Watched],
     window: Range<usize>,
 }
 
-impl Trial {
+impl Trial<'_> {
     /// Every page that changes equally often, as the paper has it; or all, as one who does not know which do must.
     fn uniform(&self, knows_static: bool) -> Result<Vec<Outcome>> {
         let period =
             |page: &Watched, period: f64| if knows_static && page.is_static() { f64::INFINITY } else { period };
         let at =
-            |every: f64| replay(&self.pages, &self.window, |number, page| Ok(Every::new(period(page, every), number)));
+            |every: f64| replay(self.pages, &self.window, |number, page| Ok(Every::new(period(page, every), number)));
         PERIODS.into_iter().map(at).collect()
     }
 
     /// The outcomes at every price.
-    fn priced(&self, at: impl Fn(&Trial, Period) -> Result<Outcome>) -> Result<Vec<Outcome>> {
+    fn priced(&self, at: impl Fn(&Trial<'_>, Period) -> Result<Outcome>) -> Result<Vec<Outcome>> {
         PRICES.into_iter().map(|days| at(self, Period::of(days, Unit::Day)?)).collect()
     }
 
     fn dynamic(&self, staleness: Staleness) -> Result<Vec<Outcome>> {
-        self.priced(|trial, price| replay(&trial.pages, &trial.window, |_, page| Dynamic::new(staleness, page, price)))
+        self.priced(|trial, price| replay(trial.pages, &trial.window, |_, page| Dynamic::new(staleness, page, price)))
     }
 
     fn online<P: OnlinePolicy + Sync>(
@@ -59,7 +102,7 @@ impl Trial {
     ) -> Result<Vec<Outcome>> {
         self.priced(|trial, price| {
             let policy = policy(price)?;
-            replay(&trial.pages, &trial.window, |_, page| Online::new(&policy, memory, page))
+            replay(trial.pages, &trial.window, |_, page| Online::new(&policy, memory, page))
         })
     }
 
@@ -106,7 +149,7 @@ fn between(mut points: Vec<(f64, f64)>, x: f64) -> f64 {
 type Named = (&'static str, Vec<Outcome>);
 
 /// An exhibit of policies: their curves, and how stale each is at the same cost.
-fn exhibit(name: &'static str, caption: &str, policies: &[Named], cost: f64) -> Exhibit {
+fn exhibit(name: &str, caption: &str, policies: &[Named], cost: f64) -> Exhibit {
     let axes = Picture::new(
         "",
         Axis::linear("visits per page and snapshot").from_to(0.0, 0.5),
@@ -138,17 +181,17 @@ fn made(collection: Collection, seed: u64) -> String {
     )
 }
 
-fn trial(collection: Collection, seed: u64, window: Range<usize>) -> Result<Trial> {
-    Ok(Trial { pages: collection.pages(PAGES, seed)?, window })
-}
-
 /// Figure 6: policies that know the histories beforehand.
 pub(super) fn figure_6(seed: u64) -> Result<Exhibit> {
-    let trial = trial(Collection::HighQuality, seed, 0..29)?;
-    let by_fragments = trial
-        .priced(|trial, price| replay(&trial.pages, &trial.window, |_, page| Static::by_fragments(page, price)))?;
+    offline(&Stage::modelled(Collection::HighQuality, seed)?)
+}
+
+pub(super) fn offline(stage: &Stage) -> Result<Exhibit> {
+    let trial = stage.trial(0..29);
+    let by_fragments =
+        trial.priced(|trial, price| replay(trial.pages, &trial.window, |_, page| Static::by_fragments(page, price)))?;
     let by_changes =
-        trial.priced(|trial, price| replay(&trial.pages, &trial.window, |_, page| Static::by_changes(page, price)))?;
+        trial.priced(|trial, price| replay(trial.pages, &trial.window, |_, page| Static::by_changes(page, price)))?;
     let policies = [
         ("uniform", trial.uniform(true)?),
         ("HS-S", by_changes),
@@ -158,12 +201,12 @@ pub(super) fn figure_6(seed: u64) -> Result<Exhibit> {
     ];
     let caption = "What offline policies cost and how stale copies are: by whether pages change (HS) or by how much of them does \
                    (FS), from means (S) or from what really happened (D). Lower and further left is better.";
-    Ok(exhibit("Figure 6", caption, &policies, 0.1).with_remark(made(Collection::HighQuality, seed)))
+    Ok(stage.exhibit("Figure 6", caption, &policies, 0.1))
 }
 
 /// The policies of figures 8 and 9.
-fn learning(seed: u64, window: Range<usize>) -> Result<[Named; 5]> {
-    let trial = trial(Collection::HighQuality, seed, window)?;
+fn learning(stage: &Stage, window: Range<usize>) -> Result<[Named; 5]> {
+    let trial = stage.trial(window);
     Ok([
         ("uniform, all pages", trial.uniform(false)?),
         ("uniform, told which are static", trial.uniform(true)?),
@@ -180,22 +223,30 @@ const ONLINE: &str = "Five profiles a page, all fragments; the bound-based polic
 /// Figure 8: while they learn.
 pub(super) fn figure_8(seed: u64) -> Result<Exhibit> {
     let caption = "Policies that learn from their own visits, in the first 30 days: about as good as uniform visits to all pages.";
-    Ok(exhibit("Figure 8", caption, &learning(seed, 0..15)?, 0.2)
-        .with_remark(made(Collection::HighQuality, seed))
-        .with_remark(ONLINE))
+    beginning(&Stage::modelled(Collection::HighQuality, seed)?, caption)
+}
+
+pub(super) fn beginning(stage: &Stage, caption: &str) -> Result<Exhibit> {
+    Ok(stage.exhibit("Figure 8", caption, &learning(stage, 0..15)?, 0.2).with_remark(ONLINE))
 }
 
 /// Figure 9: when they have learnt.
 pub(super) fn figure_9(seed: u64) -> Result<Exhibit> {
     let caption = "The same in the last 30 days: both are better than uniform visits to all pages. FS-D knows what no online policy can.";
-    Ok(exhibit("Figure 9", caption, &learning(seed, 15..29)?, 0.2)
-        .with_remark(made(Collection::HighQuality, seed))
-        .with_remark(ONLINE))
+    learnt(&Stage::modelled(Collection::HighQuality, seed)?, caption)
+}
+
+pub(super) fn learnt(stage: &Stage, caption: &str) -> Result<Exhibit> {
+    Ok(stage.exhibit("Figure 9", caption, &learning(stage, 15..29)?, 0.2).with_remark(ONLINE))
 }
 
 /// Figure 10: with less memory.
 pub(super) fn figure_10(seed: u64) -> Result<Exhibit> {
-    let trial = trial(Collection::HighQuality, seed, 15..29)?;
+    with_less_memory(&Stage::modelled(Collection::HighQuality, seed)?)
+}
+
+pub(super) fn with_less_memory(stage: &Stage) -> Result<Exhibit> {
+    let trial = stage.trial(15..29);
     let small = Memory::SMALL;
     let policies = [
         ("bound-based, all", trial.bound_based(all_memory()?)?),
@@ -205,14 +256,12 @@ pub(super) fn figure_10(seed: u64) -> Result<Exhibit> {
     ];
     let caption = "What saving memory costs: one profile and eight fragments a page, at most 128 bytes, against five profiles and \
                    all fragments.";
-    Ok(exhibit("Figure 10", caption, &policies, 0.2)
-        .with_remark(made(Collection::HighQuality, seed))
-        .with_remark(ONLINE))
+    Ok(stage.exhibit("Figure 10", caption, &policies, 0.2).with_remark(ONLINE))
 }
 
 /// Curve-fitting and CGM after the same warm-up of five visits, 30 days.
-fn against_cgm(collection: Collection, seed: u64) -> Result<[Named; 3]> {
-    let trial = trial(collection, seed, 15..collection.snapshots() - 1)?;
+fn against_cgm(stage: &Stage) -> Result<[Named; 3]> {
+    let trial = stage.trial(15..stage.snapshots() - 1);
     let memory = all_memory()?;
     Ok([
         ("uniform, all pages", trial.uniform(false)?),
@@ -223,27 +272,31 @@ fn against_cgm(collection: Collection, seed: u64) -> Result<[Named; 3]> {
 
 /// Figure 11: against the policy of CGM.
 pub(super) fn figure_11(seed: u64) -> Result<Exhibit> {
-    let policies = against_cgm(Collection::HighQuality, seed)?;
+    let stage = Stage::modelled(Collection::HighQuality, seed)?;
+    let remark = "Curve-fitting saved the paper half of the visits; on our world it saves about a tenth.";
+    Ok(beside_cgm(&stage)?.with_remark(remark))
+}
+
+pub(super) fn beside_cgm(stage: &Stage) -> Result<Exhibit> {
+    let policies = against_cgm(stage)?;
     let target = staleness_at(&policies[2].1, 0.2);
     let caption = "Curve-fitting against the policy of Cho and Garcia-Molina, which sees only whether a page changed, after the same \
                    warm-up.";
-    Ok(exhibit("Figure 11", caption, &policies, 0.2)
-        .with_figures([Figure::new(
-            "visits that CGM needs to be as close as curve-fitting with 0.2",
-            "",
-            cost_at(&policies[1].1, target),
-        )
-        .beside(Printed::new(0.4, 1))
-        .on_our_world()])
-        .with_remark(made(Collection::HighQuality, seed))
-        .with_remark("Curve-fitting saved the paper half of the visits; on our world it saves about a tenth."))
+    Ok(stage.exhibit("Figure 11", caption, &policies, 0.2).with_figures([Figure::new(
+        "visits that CGM needs to be as close as curve-fitting with 0.2",
+        "",
+        cost_at(&policies[1].1, target),
+    )
+    .beside(Printed::new(0.4, 1))
+    .on_our_world()]))
 }
 
 /// Figure 12: the same on pages that change more.
 pub(super) fn figure_12(seed: u64) -> Result<Exhibit> {
     let caption = "The same on pages of which more changes, and faster: staleness cannot be brought as low.";
-    Ok(exhibit("Figure 12", caption, &against_cgm(Collection::Random, seed)?, 0.2)
-        .with_remark(made(Collection::Random, seed))
+    let stage = Stage::modelled(Collection::Random, seed)?;
+    Ok(stage
+        .exhibit("Figure 12", caption, &against_cgm(&stage)?, 0.2)
         .with_remark("The paper saw curve-fitting ahead here too; on our world the two are about equal."))
 }
 

@@ -7,12 +7,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use crate::papers::random;
+use crate::papers::recording::STEP_S;
 
 /// Days between two snapshots.
 pub(super) const STEP_DAYS: f64 = 2.0;
-
-/// The same in seconds.
-const STEP_S: u64 = 2 * 86_400;
 
 /// Lines of a page.
 const LINES: usize = 60;
@@ -125,7 +123,7 @@ fn divergence_from(history: &History, base: usize) -> Vec<f64> {
 }
 
 impl Watched {
-    fn new(history: History) -> Watched {
+    pub(super) fn new(history: History) -> Watched {
         let divergence = (0..history.versions().len()).map(|base| divergence_from(&history, base)).collect();
         // A page of which no three snapshots differ has nothing to interpolate.
         let eagerness = history.eagerness().unwrap_or(0.5);

@@ -220,7 +220,7 @@ impl Table {
                 let take = |(number, shard): (usize, &mut Shard<M::State>)| shard.take(number, &batches, &with);
                 let parts: Vec<_> = shards.par_iter_mut().enumerate().map(take).collect();
                 skipped.add(&batches, parts)?;
-                batches.into_iter().for_each(|visits| self.reader.take_back(visits));
+                self.reader.take_back(batches);
                 let is_disordered = skipped.of(Fault::Backwards) + skipped.of(Fault::Differs) > 0;
                 if is_disordered { Err(Disorder.into()) } else { Ok(()) }
             },
@@ -244,7 +244,7 @@ impl Table {
                 };
                 let parts: Vec<_> = both.map(gather).collect();
                 skipped.add(&batches, parts)?;
-                batches.into_iter().for_each(|visits| self.reader.take_back(visits));
+                self.reader.take_back(batches);
                 Ok(())
             },
         )?;

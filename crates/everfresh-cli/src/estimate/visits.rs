@@ -313,12 +313,14 @@ impl Reader {
         Reader { told, now, seed: RandomState::default().hash_one(0), spare: Mutex::default() }
     }
 
-    /// A batch is taken in.
-    pub(super) fn take_back(&self, visits: Visits) {
-        let Visits { batch, mut divided, .. } = visits;
-        if divided.room() <= MOST_ROOM * batch.rows {
-            divided.clear();
-            self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(divided);
+    /// Some batches are taken in.
+    pub(super) fn take_back(&self, batches: Vec<Visits>) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        for Visits { batch, mut divided, .. } in batches {
+            if divided.room() <= MOST_ROOM * batch.rows {
+                divided.clear();
+                spare.push(divided);
+            }
         }
     }
 

@@ -577,7 +577,9 @@ impl Gathered {
         let (kinked, kinked_fall) = spending_of(&self.kinked, rule, factor);
         let (edges, edges_fall) = self.edges.spending(rule, factor);
         let mut spent = self.fixed;
-        [smooth, curved, kinked, edges].into_iter().for_each(|part| spent.add(part));
+        for part in [smooth, curved, kinked, edges] {
+            spent.add(part);
+        }
         (spent.value(), smooth_fall + curved_fall + kinked_fall + edges_fall)
     }
 }

@@ -4,8 +4,9 @@ use crate::failed;
 use everfresh_sched::{Error, Event, Result, State, record};
 use fjall::compaction::Leveled;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use std::io::{Seek, SeekFrom, Write};
 use std::panic::catch_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An open database and what is always there of it.
@@ -47,9 +48,13 @@ impl Engine {
         let open = || catch_unwind(|| Database::builder(&path).cache_size(CACHE).max_journaling_size(LOGS).open());
         let (mut opened, mut was_torn) = (open(), false);
         if let Ok(Err(fjall::Error::JournalRecovery(_))) = &opened
-            && leave_out_last_group(&path).map_err(|error| failed(&shown)(&error))?
+            && let Some(cut) = leave_out_last_group(&path).map_err(|error| failed(&shown)(&error))?
         {
-            (opened, was_torn) = (open(), true);
+            opened = open();
+            was_torn = matches!(opened, Ok(Ok(_)));
+            if !was_torn {
+                cut.put_back().map_err(|error| failed(&shown)(&error))?;
+            }
         }
         let db = opened.map_err(|_| damaged(&shown))?.map_err(|error| failed(&shown)(&error))?;
         let open = |name| keyspace(&db, name);
@@ -164,26 +169,44 @@ impl Engine {
 /// A group of the engine's log ends with these bytes.
 const GROUP_END: &[u8] = b"FJL\x03";
 
-/// Cuts the last group off the engine's log; says no where there is none.
+/// What was cut off a log.
+struct Cut {
+    log: PathBuf,
+    from: usize,
+    bytes: Vec<u8>,
+}
+
+impl Cut {
+    /// Nothing was gained: the log is to be as it was.
+    fn put_back(&self) -> std::io::Result<()> {
+        let mut file = std::fs::OpenOptions::new().write(true).open(&self.log)?;
+        file.seek(SeekFrom::Start(self.from as u64))?;
+        file.write_all(&self.bytes)?;
+        file.sync_all()
+    }
+}
+
+/// Cuts the last group off the engine's log; none where there is no group.
 ///
 /// A disk writes sectors in any order. When the power fails while a group is written, its end may be on the disk and its middle not: the engine leaves
 /// out a group without an end by itself, and refuses a log whose last group has an end and is not what its checksum says. Each group is synced before
-/// the next begins, so that no other can be torn so; if another is damaged, the log is refused as before.
-fn leave_out_last_group(engine: &Path) -> std::io::Result<bool> {
+/// the next begins, so that no other can be torn so; if another is damaged, the log is refused as before, with all that it has.
+fn leave_out_last_group(engine: &Path) -> std::io::Result<Option<Cut>> {
     let entries = std::fs::read_dir(engine)?.collect::<std::io::Result<Vec<_>>>()?;
     let logs =
         entries.iter().map(std::fs::DirEntry::path).filter(|path| path.extension().is_some_and(|end| end == "jnl"));
-    let Some(log) = logs.max() else { return Ok(false) };
-    let bytes = std::fs::read(&log)?;
+    let Some(log) = logs.max() else { return Ok(None) };
+    let mut bytes = std::fs::read(&log)?;
     let written = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     if written == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     let before = bytes[..written - 1].windows(GROUP_END.len()).rposition(|some| some == GROUP_END);
+    let from = before.map_or(0, |end| end + GROUP_END.len());
     let file = std::fs::OpenOptions::new().write(true).open(&log)?;
-    file.set_len(before.map_or(0, |end| end + GROUP_END.len()) as u64)?;
+    file.set_len(from as u64)?;
     file.sync_all()?;
-    Ok(true)
+    Ok(Some(Cut { log, from, bytes: bytes.split_off(from) }))
 }
 
 pub(crate) fn damaged(shown: &str) -> Error {

@@ -149,6 +149,35 @@ fn sectors_that_were_written_in_any_order_are_a_whole_group_or_none() {
     assert!(wholes > 5 && torn > 5 && (1..=torn).contains(&cut), "{wholes} {torn} {cut}");
 }
 
+/// A log that is damaged where no power failure does it is refused, and refused again, without losing another byte.
+#[test]
+fn a_log_that_is_refused_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut worker = scheduler(dir.path());
+    (0..KEEP).for_each(|number| step(&mut worker, number).unwrap());
+    drop(worker);
+    let log = journal(dir.path());
+    let whole = std::fs::read(&log).unwrap();
+    let (length, mut refused) = (written(&whole), 0);
+    for place in (length / 4..length / 2).step_by(length / 200 + 1) {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 0x55;
+        std::fs::write(&log, &bytes).unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        copy_all(dir.path(), copy.path());
+        for _ in 0..2 {
+            if let Err(error) = open(copy.path())
+                && error.to_string().contains("JournalRecovery")
+            {
+                refused += 1;
+                assert!(std::fs::read(journal(copy.path())).unwrap() == bytes, "byte {place}: another log");
+            }
+        }
+    }
+    println!("{refused} refused");
+    assert!(refused > 3 && refused % 2 == 0, "{refused}");
+}
+
 /// Tears the end off the engine's log in a copy, and puts zeros or rubbish there.
 fn tear_anyhow(dir: &Path, expected: &mut Expected, rng: &mut Xoshiro256PlusPlus) {
     let is_rubbish = rng.random();

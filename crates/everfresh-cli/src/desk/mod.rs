@@ -114,7 +114,7 @@ impl Desk {
     fn of(scheduler: Scheduler<Durable>, now_s: f64, unfinished: Unfinished) -> Desk {
         if scheduler.store().was_torn() {
             output::say(
-                "the end of the store's log was torn, as by a power failure: its last group of events, which nobody was told to be safe, is left out",
+                "the end of the store's log was torn, as by a power failure: its last group of events is left out; nobody was told that it is safe, unless the disk lost what it had written",
             );
         }
         let latest_s = scheduler.state().latest_s();

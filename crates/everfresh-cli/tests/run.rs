@@ -434,6 +434,38 @@ fn pause() {
 }
 
 #[test]
+fn visits_are_exported_for_estimates_and_comparisons() {
+    let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    let source = |path: &str| format!("[[sources]]\naddress = \"{}\"\npin = \"1s\"\ngroup = \"shop\"\n", web.url(path));
+    let config = format!("[limits]\ngap = \"0s\"\n{}{}{}", source("/same"), source("/other"), source("/gone"));
+    std::fs::write(dir.join("everfresh.toml"), config).unwrap();
+    web.set("/same", &page("the words"));
+    for turn in 0..3 {
+        web.set("/other", &page(&format!("the words of turn {turn}")));
+        said(dir, &RUN);
+        pause();
+    }
+    let visits = said(dir, &["export", "--visits"]);
+    assert_eq!(visits.lines().next(), Some("page,time,changed,host,group"));
+    let of = |path: &str| -> Vec<&str> { visits.lines().filter(|line| line.starts_with(&web.url(path))).collect() };
+    let ends = |path: &str, changed: &str| {
+        let end = format!("Z,{changed},{},shop", web.url(""));
+        of(path).iter().filter(|line| line.ends_with(&end)).count()
+    };
+    // What was not there was not seen.
+    assert_eq!((of("/same").len(), of("/other").len(), of("/gone").len()), (3, 3, 0), "{visits}");
+    assert_eq!((ends("/same", "true"), ends("/same", "false"), ends("/other", "true")), (1, 2, 3), "{visits}");
+    std::fs::remove_dir_all(dir.join("everfresh-data/engine")).unwrap();
+    said(dir, &["rebuild"]);
+    assert_eq!(said(dir, &["export", "--visits"]), visits, "from the log alone");
+    said(dir, &["export", "--visits", "--out", "visits.parquet"]);
+    let estimates = said(dir, &["estimate", "visits.parquet"]);
+    assert_eq!(estimates.lines().filter(|line| line.starts_with("http")).count(), 2, "{estimates}");
+    assert!(said(dir, &["compare", "visits.parquet"]).contains("visits"));
+}
+
+#[test]
 fn a_sitemap_of_the_web_names_no_files_and_its_links_are_seen_from_it() {
     let (web, dir) = (Web::start(), tempfile::tempdir().unwrap());
     let dir = dir.path();

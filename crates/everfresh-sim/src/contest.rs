@@ -3,7 +3,7 @@
 use crate::engine::{Conditions, Watch, run};
 use crate::score::{Measured, PageScore, Score};
 use crate::world::World;
-use crate::{entry::Entry, truth};
+use crate::{entry::Entry, scheduled, truth};
 use everfresh::curve::Observed;
 use everfresh::policy::peers::{
     CommaFeed, Feed, Feedbin, Fixed, Held, Heritrix, Meguri, Miniflux, NewsBlur, NutchAdaptive, StormCrawler,
@@ -48,6 +48,8 @@ pub enum Entrant {
     Harmonic,
     /// Ours, for content.
     Content,
+    /// Ours, as `everfresh run` schedules it: see [`scheduled`](crate::scheduled).
+    Scheduler,
     /// Nutch's default schedule.
     Nutch,
     /// Nutch's adaptive schedule.
@@ -75,7 +77,7 @@ pub enum Entrant {
 use Entrant as E;
 
 /// Names, in the order of tables: those that are told the truth, OP08's, ours, the rules of others.
-const NAMES: [(Entrant, &str); 28] = [
+const NAMES: [(Entrant, &str); 29] = [
     (E::Uniform, "uniform"),
     (E::Proportional, "proportional"),
     (E::Optimal, "optimal"),
@@ -93,6 +95,7 @@ const NAMES: [(Entrant, &str); 28] = [
     (E::Posterior, "posterior"),
     (E::Harmonic, "harmonic"),
     (E::Content, "content"),
+    (E::Scheduler, "scheduler"),
     (E::Nutch, "nutch"),
     (E::NutchAdaptive, "nutch-adaptive"),
     (E::StormCrawler, "stormcrawler"),
@@ -131,7 +134,9 @@ impl Entrant {
     const fn kind(self) -> Kind {
         match self {
             E::Uniform => Kind::Blind,
-            E::CurveFitting | E::BoundBased | E::Cgm | E::Posterior | E::Harmonic | E::Content => Kind::Learning,
+            E::CurveFitting | E::BoundBased | E::Cgm | E::Posterior | E::Harmonic | E::Content | E::Scheduler => {
+                Kind::Learning
+            }
             peer if peer.is_peer() => Kind::Peer,
             _ => Kind::Told,
         }
@@ -214,6 +219,7 @@ impl Entrant {
             E::Posterior => run(world, Posterior::new(Aim::Freshness), conditions, watch),
             E::Harmonic => run(world, Posterior::new(Aim::Harmonic), conditions, watch),
             E::Content => run(world, Posterior::new(Aim::Content), conditions, watch),
+            E::Scheduler => scheduled::run(world, conditions, watch),
             E::Meguri => run(world, Meguri, conditions, watch),
             rule => rule.run_rule(world, conditions, watch, &AtOwnLoad),
         }

@@ -323,11 +323,11 @@ struct Scene<'a, P> {
 }
 
 /// A page in a run.
-struct Cell<M> {
-    about: About,
-    host: u32,
-    born_s: f64,
-    dies_s: f64,
+pub(crate) struct Cell<M> {
+    pub(crate) about: About,
+    pub(crate) host: u32,
+    pub(crate) born_s: f64,
+    pub(crate) dies_s: f64,
     pair: Pair,
     memory: M,
     /// The next visit is due so many periods after the last.
@@ -348,14 +348,19 @@ struct Cell<M> {
     stale_since_s: Option<f64>,
     divergence: f64,
     gathered_utility: f64,
-    retired: bool,
-    events: u32,
+    pub(crate) retired: bool,
+    pub(crate) events: u32,
     rng: SplitMix64,
-    score: PageScore,
+    pub(crate) score: PageScore,
 }
 
 impl<M> Cell<M> {
-    fn new<P: Policy<Memory = M>>(world: &World, policy: &P, conditions: &Conditions, index: usize) -> Cell<M> {
+    pub(crate) fn new<P: Policy<Memory = M>>(
+        world: &World,
+        policy: &P,
+        conditions: &Conditions,
+        index: usize,
+    ) -> Cell<M> {
         let page = &world.pages[index];
         let pair = Pair::new(page, conditions.seed);
         let memory = policy.remember(&page.about, page.born_s, pair.fragments());
@@ -388,7 +393,7 @@ impl<M> Cell<M> {
         }
     }
 
-    fn forget_score(&mut self) {
+    pub(crate) fn forget_score(&mut self) {
         self.score = PageScore { weight: self.score.weight, ..PageScore::default() };
     }
 
@@ -397,7 +402,7 @@ impl<M> Cell<M> {
     }
 
     /// Is it there before a time, and has that not been lived through?
-    fn has_part_in(&self, to: f64) -> bool {
+    pub(crate) fn has_part_in(&self, to: f64) -> bool {
         self.born_s < to && self.now_s < self.dies_s.min(to)
     }
 
@@ -442,6 +447,46 @@ impl<M> Cell<M> {
         self.stale_since_s = if self.pair.is_fresh() { None } else { self.stale_since_s.or(Some(time)) };
         // U = t D - area rises by t ΔD at a change, and not between changes.
         self.gathered_utility += (time - self.saw_s) * (self.seen_divergence(clairvoyance) - before);
+    }
+
+    /// Lets it change up to a time, with nobody looking.
+    pub(crate) fn live_until(&mut self, to: f64) {
+        while self.pair.next_s() < to.min(self.dies_s) {
+            self.integrate(self.pair.next_s());
+            self.change(Clairvoyance::None);
+        }
+        self.integrate(to);
+    }
+
+    /// Looks at it: what is found.
+    pub(crate) fn look(&mut self, world: &World, now_s: f64) -> Outcome {
+        self.events += 1;
+        self.score.visits += 1;
+        self.visited_s = now_s;
+        self.failed = world.failures > 0.0 && self.rng.random::<f64>() < world.failures;
+        if self.failed {
+            Outcome::Failed
+        } else if self.pair.is_fresh() {
+            Outcome::Unchanged
+        } else {
+            Outcome::Changed { divergence: self.pair.seen_divergence(), last_change: None }
+        }
+    }
+
+    /// The copy is what it is now.
+    pub(crate) fn copy(&mut self, now_s: f64) {
+        self.saw_s = now_s;
+        self.pair.copy();
+        (self.divergence, self.stale_since_s, self.gathered_utility) = (0.0, None, 0.0);
+    }
+
+    /// How long a visit takes, in seconds.
+    pub(crate) fn takes_s(&mut self, world: &World) -> f64 {
+        if world.latency_s > 0.0 {
+            let unit: f64 = Exp1.sample(&mut self.rng);
+            return world.latency_s * unit;
+        }
+        0.0
     }
 
     fn seen_divergence(&self, clairvoyance: Clairvoyance) -> f64 {
@@ -616,35 +661,19 @@ impl<P: Policy> Scene<'_, P> {
     }
 
     fn visit(&self, cell: &mut Cell<P::Memory>, due: f64) {
-        cell.events += 1;
-        cell.score.visits += 1;
-        cell.visited_s = due;
         // Who remembers nothing has the same period as before.
         if size_of::<P::Memory>() > 0 {
             cell.asked.0 = f64::NAN;
         }
         self.draw_factor(cell);
-        let failed = self.world.failures > 0.0 && cell.rng.random::<f64>() < self.world.failures;
-        let outcome = if failed {
-            Outcome::Failed
-        } else if cell.pair.is_fresh() {
-            Outcome::Unchanged
-        } else {
-            Outcome::Changed { divergence: cell.pair.seen_divergence(), last_change: None }
-        };
-        cell.failed = failed;
+        let outcome = cell.look(self.world, due);
         let elapsed = seconds(due - cell.saw_s);
         let visit = Visit { now_s: due, elapsed, outcome, fragments: cell.pair.fragments() };
         self.policy.observe(&cell.about, &mut cell.memory, &visit);
-        if !failed {
-            cell.saw_s = due;
-            cell.pair.copy();
-            (cell.divergence, cell.stale_since_s, cell.gathered_utility) = (0.0, None, 0.0);
+        if outcome != Outcome::Failed {
+            cell.copy(due);
         }
-        if self.world.latency_s > 0.0 {
-            let unit: f64 = Exp1.sample(&mut cell.rng);
-            cell.visited_s += self.world.latency_s * unit;
-        }
+        cell.visited_s += cell.takes_s(self.world);
     }
 
     /// How many periods until the next visit: one in fixed order; in random order each period has one visit at a random place.

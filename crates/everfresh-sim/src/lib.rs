@@ -3,6 +3,7 @@
 //! * [`world`]: pages that change, synthetic or recorded;
 //! * [`run`]: a policy in a world, with a budget or at the load it chooses, event by event;
 //! * [`Score`]: freshness, age, divergence and visits, each with its standard error;
+//! * [`scheduled`]: the scheduler itself in a world;
 //! * [`contest`]: every policy by name, compared at the same visits;
 //! * [`entry`]: the same with their parameters;
 //! * [`papers`]: every table and figure of the papers, computed anew;
@@ -16,6 +17,7 @@ pub mod entry;
 pub mod log;
 pub mod papers;
 mod price;
+pub mod scheduled;
 mod score;
 pub mod trace;
 mod truth;

@@ -2,10 +2,10 @@ use crate::engine::{Engine, damaged};
 use crate::failed;
 use crate::holder::Holder;
 use crate::keep::{Keep, Leased, Named, Roll};
-use crate::log;
+use crate::log::{self, Read};
 use crate::names::{Names, page_id};
 use crate::space::is_full;
-use everfresh_sched::{Error, Event, GroupId, HostId, PageId, Result, State, Store, record};
+use everfresh_sched::{Error, Event, GroupId, HostId, Outcome, PageId, Result, State, Store, record};
 use fjall::{Keyspace, PersistMode};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
@@ -301,6 +301,33 @@ impl Durable {
         Ok(())
     }
 
+    /// Hands over every visit that came back, in the order in which they did. The visit log is in `dir`, which is another directory than
+    /// that of a copy that is looked at.
+    pub fn visits(&mut self, dir: &Path, take: &mut dyn FnMut(Visited) -> Result<()>) -> Result<()> {
+        self.settle()?;
+        let leased = self.leased.clone();
+        let (engine, _) = self.engine()?;
+        let kept = engine.kept()?;
+        let is_older = |path: &PathBuf| log::generation(path).is_some_and(|generation| generation < kept);
+        for path in log::files(dir)?.into_iter().filter(is_older) {
+            log::read(&path, &mut |Read { row, address, .. }| match (row.event, row.page, address) {
+                (Event::Completed { now_s, outcome, .. }, Some(page), Some(address)) => {
+                    take(Visited { page, address, now_s, outcome })
+                }
+                _ => Ok(()),
+            })?;
+        }
+        let mut roll = Roll { engine: engine.clone(), dir: dir.to_owned(), leased, removed: Vec::new() };
+        engine.replay(&mut |event| {
+            let (Some(page), Event::Completed { now_s, outcome, .. }) = (roll.page_of(event), *event) else {
+                return Ok(());
+            };
+            let address = engine.pages.get(page.0.to_be_bytes()).map_err(|error| failed("names")(&error))?;
+            let Some(address) = address else { return Ok(()) };
+            take(Visited { page, address: String::from_utf8_lossy(&address).into_owned(), now_s, outcome })
+        })
+    }
+
     /// Begins with a state that so many events led to, which are in the visit log before a generation.
     pub(crate) fn found(&mut self, state: &State, generation: u64, events: u64) -> Result<()> {
         self.flush()?;
@@ -324,6 +351,19 @@ impl Durable {
         }
         done.map_err(|error| why(error, &self.dir))
     }
+}
+
+/// A visit that came back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Visited {
+    /// The page.
+    pub page: PageId,
+    /// Its address.
+    pub address: String,
+    /// When it came back.
+    pub now_s: f64,
+    /// What it found.
+    pub outcome: Outcome,
 }
 
 /// An engine that could not write out a table in the background says only that it has stopped: the disk tells why.

@@ -95,7 +95,7 @@ impl Roll {
     }
 
     /// The page that an event is about.
-    fn page_of(&mut self, event: &Event) -> Option<PageId> {
+    pub(crate) fn page_of(&mut self, event: &Event) -> Option<PageId> {
         match *event {
             Event::Added { page, .. } | Event::Altered { page, .. } | Event::Hinted { page, .. } => Some(page),
             Event::Removed { page, .. } => {

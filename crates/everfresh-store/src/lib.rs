@@ -28,7 +28,7 @@ mod rebuild;
 mod space;
 
 pub use backup::{BackedUp, Backup, Kind, backups};
-pub use durable::Durable;
+pub use durable::{Durable, Visited};
 pub use names::{Names, page_id};
 pub use rebuild::{Rebuilt, rebuild};
 pub use space::is_full;

@@ -12,13 +12,13 @@ pub fn page_id(address: &str) -> PageId {
 }
 
 /// Names of hosts and groups, by number and back. Pages are too many: their addresses stay on disk.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Names {
     hosts: Numbered,
     groups: Numbered,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Numbered {
     names: Vec<String>,
     numbers: HashMap<String, u32>,

@@ -207,12 +207,20 @@ pub(crate) struct ForecastArgs {
     pub json: bool,
 }
 
-/// Writes what is known of every page as a table.
+/// Writes what is known of every page as a table, or every visit.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  everfresh export --out pages.csv\n  everfresh export --out pages.parquet")]
+#[command(after_help = "\
+Examples:
+  everfresh export --out pages.csv
+  everfresh plan pages.csv --rate-column rate_per_day --budget 1000/day
+  everfresh export --visits --out visits.parquet
+  everfresh compare visits.parquet                        what could the same visits have given?")]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub store: StoreArgs,
+    /// A row for every visit that saw its page, with whether it had changed, as `estimate` and `compare` take them
+    #[arg(long)]
+    pub visits: bool,
     /// A .csv or .parquet file; stdout, as CSV, if there is none
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

@@ -1,4 +1,4 @@
-use super::{DivergenceCurve, period_by_utility};
+use super::{DivergenceCurve, period_by_utility, quick};
 use crate::error::{Result, positive, within};
 use crate::numeric::{Evaluation, exp_difference, solve};
 use crate::units::{Period, Rate, Unit};
@@ -175,12 +175,20 @@ impl DivergenceCurve for Lomax {
         }
         let target = (utility / beta * (1.0 - alpha)).ln_1p().abs();
         let excess = (alpha - 1.0).abs();
-        let start = (2.0 * target / (alpha * excess)).sqrt().hypot(target / excess);
-        let v = solve(target, start, |v| {
+        // αv - ln(1 + α(e^v - 1)), and its elasticity.
+        let at = |v: f64| {
             let m = v.exp_m1();
             let value = (alpha * v - (alpha * m).ln_1p()).abs();
             Evaluation { value, elasticity: v * excess * alpha * m / (1.0 + alpha * m) / value }
-        });
+        };
+        let v = match quick::start(alpha, target / excess) {
+            // Five digits: Newton's method doubles them with each of two steps.
+            Some(start) => (0..2).fold(start, |v, _| {
+                let Evaluation { value, elasticity } = at(v);
+                v + v * (target / value - 1.0) / elasticity
+            }),
+            None => solve(target, (2.0 * target / (alpha * excess)).sqrt().hypot(target / excess), at),
+        };
         Period::raw(beta * v.exp_m1())
     }
 

@@ -90,6 +90,11 @@ fn by_utility() -> &'static Grid {
     })
 }
 
+/// v, given α and s, to five digits; none where the table ends, or where e^v does.
+pub(super) fn start(alpha: f64, s: f64) -> Option<f64> {
+    by_utility().at(alpha, alpha * s).map(|scaled| scaled / alpha).filter(|v| *v < 300.0)
+}
+
 /// αt/β, given α and α area/β.
 fn by_area() -> &'static Grid {
     static GRID: OnceLock<Grid> = OnceLock::new();

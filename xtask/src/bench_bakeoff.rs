@@ -43,8 +43,10 @@ fn folders() -> Result<Vec<PathBuf>> {
 fn entrants(goal: Goal) -> Vec<Entrant> {
     use Entrant as E;
     let known = match goal {
-        Goal::Freshness => [E::Uniform, E::Optimal, E::Posterior, E::Harmonic].as_slice(),
-        Goal::Content => &[E::Uniform, E::FsS, E::Content, E::CurveFitting, E::BoundBased, E::Cgm],
+        Goal::Freshness => [E::Uniform, E::Optimal, E::Posterior, E::Harmonic, E::Scheduler].as_slice(),
+        Goal::Content => {
+            &[E::Uniform, E::FsS, E::HsS, E::FsD, E::Content, E::Longevity, E::CurveFitting, E::BoundBased, E::Cgm]
+        }
     };
     let peers = Entrant::all().filter(|entrant| entrant.is_peer());
     known.iter().copied().chain(peers.filter(|peer| !peer.is_blind())).collect()

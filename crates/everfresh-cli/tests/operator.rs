@@ -153,7 +153,8 @@ fn a_notice_reaches_the_run_that_goes_on_or_the_next() {
     let after = json(dir, &["explain", page]);
     assert!(after["hint"] == "notice" && after["hint_believed"].as_f64().unwrap() > 0.75, "{after}");
     assert!(after["due"].as_str() < before["due"].as_str(), "{before} {after}");
-    assert!(said(dir, &["explain", page]).contains("notice, believed 80.0 %"));
+    let told = said(dir, &["explain", page]);
+    assert!(told.contains("notice, believed 80.0 %") && told.contains("stale after a day, a week, 30 days"), "{told}");
     drop(running);
     // Without a run it waits for the next.
     assert!(said(dir, &["notice", page]).contains("the next run takes it in"));

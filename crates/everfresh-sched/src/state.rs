@@ -100,9 +100,13 @@ const LEAST_PERIOD_S: f64 = 1.0;
 const RETRY_S: f64 = 900.0;
 const REFUSED_S: f64 = 86_400.0;
 const LONGEST_BACKOFF_S: f64 = 30.0 * 86_400.0;
-/// Pages that are gone are probed after a day, then three times as long each time, six times in all: for a year.
+/// So many periods of the page the first wait after a failure is at least: a page that fails must not get more visits than one that does not,
+/// but for a few.
+const RETRY_PERIODS: f64 = 1.0 / 64.0;
+/// Pages that are gone are probed after a day, or after their period if that is longer, then three times as long each time; one that would have to
+/// wait for more than a year is retired. Six probes at most, and fewer where visits are rare.
 const PROBE_S: f64 = 86_400.0;
-const PROBES: u8 = 6;
+const LONGEST_PROBE_S: f64 = 365.0 * 86_400.0;
 /// So many pages are on the policy's panel at most: 8 MB.
 const PANEL: usize = 16_384;
 
@@ -573,21 +577,34 @@ impl State {
             Trouble::None => 0,
         };
         self.pages.set_trouble(slot, Trouble::Failing(before.saturating_add(1)));
-        let first = if retryable { RETRY_S } else { REFUSED_S };
-        let wait = (first * 2f64.powi(i32::from(before.min(30)))).min(LONGEST_BACKOFF_S);
+        let period_s = self.usual_period_s(slot);
+        let first = if retryable { RETRY_S } else { REFUSED_S }.max(RETRY_PERIODS * period_s);
+        let wait = (first * 2f64.powi(i32::from(before.min(30)))).min(LONGEST_BACKOFF_S.max(period_s));
         self.retry_after(slot, now, wait, u64::from(before));
+    }
+
+    /// How often a page would be visited that is in no trouble; at least once a year.
+    fn usual_period_s(&self, slot: u32) -> f64 {
+        self.period_s(slot, self.steered_price()).0.min(LONGEST_PROBE_S)
+    }
+
+    /// How long a page is let alone that was gone so many times in a row.
+    fn probe_s(&self, slot: u32, misses: u8) -> f64 {
+        self.usual_period_s(slot).max(PROBE_S) * 3f64.powi(i32::from(misses) - 1)
     }
 
     fn missed(&mut self, slot: u32, now: f64) {
         let before = if let Trouble::Gone(misses) = self.pages.trouble(slot) { misses } else { 0 };
-        let trouble = if before < PROBES { Trouble::Gone(before + 1) } else { Trouble::Retired };
+        let misses = before.saturating_add(1);
+        let is_over = self.probe_s(slot, misses) > LONGEST_PROBE_S;
+        let trouble = if is_over { Trouble::Retired } else { Trouble::Gone(misses) };
         self.pages.set_trouble(slot, trouble);
         self.probe_later(slot, now);
     }
 
     fn probe_later(&mut self, slot: u32, now: f64) {
         if let Trouble::Gone(misses) = self.pages.trouble(slot) {
-            self.retry_after(slot, now, PROBE_S * 3f64.powi(i32::from(misses) - 1), u64::from(misses));
+            self.retry_after(slot, now, self.probe_s(slot, misses).min(LONGEST_PROBE_S), u64::from(misses));
         } else {
             self.pages.get_mut(slot).due = Tick::LAST;
         }

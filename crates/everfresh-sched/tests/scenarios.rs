@@ -113,6 +113,34 @@ fn pages_that_are_gone_are_probed_ever_more_rarely_then_retired_but_not_forgotte
     assert!(visits.iter().any(|(_, lease)| lease.page.0 == 1));
 }
 
+/// What is in trouble must not cost more than what is not: with a visit to each page in fifty days, a page that is gone is probed after fifty
+/// and a hundred and fifty days and then retired, and one that fails is tried again a few times and then as often as others.
+#[test]
+fn trouble_costs_no_more_than_a_page_is_visited_anyway() {
+    let mut scheduler = open(per_day(2.0).with_floor(0.0).unwrap());
+    for id in 0..100 {
+        scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0))).unwrap();
+    }
+    let outcome = |_: f64, lease: &Lease| match lease.page.0 {
+        0..20 => Outcome::Gone,
+        20..40 => Outcome::Failed { retryable: true },
+        _ => Outcome::Unchanged,
+    };
+    let visits = drive(&mut scheduler, (0.0, 1000.0 * DAY), 10.0 * DAY, outcome);
+    let of = |ids: std::ops::Range<u64>| {
+        visits.iter().filter(|(_, lease)| ids.contains(&lease.page.0)).count() as f64 / 20.0
+    };
+    let (gone, failing, live) = (of(0..20), of(20..40), of(40..60));
+    assert_eq!(scheduler.status(1000.0 * DAY).retired, 20);
+    assert!((2.0..=4.0).contains(&gone), "{gone}");
+    assert!(failing < 1.3 * live && live > 20.0, "{failing} {live}");
+    // Each is probed ever more rarely.
+    for id in 0..20 {
+        let times: Vec<f64> = visits.iter().filter(|(_, lease)| lease.page.0 == id).map(|(now, _)| *now).collect();
+        assert!(times.windows(3).all(|three| three[2] - three[1] > 1.5 * (three[1] - three[0])), "{times:?}");
+    }
+}
+
 #[test]
 fn failures_back_off_and_erase_nothing() {
     let mut scheduler = open(per_day(100.0).with_floor(0.0).unwrap());
@@ -143,6 +171,7 @@ fn failures_back_off_and_erase_nothing() {
 fn a_worker_that_is_lost_gives_its_page_back() {
     let mut scheduler = open(per_day(DAY));
     scheduler.add(0.0, PageId(7), PageTerms::new(HostId(0))).unwrap();
+    scheduler.replan(0.0).unwrap();
     let lease = scheduler.lease(0.0, 1).unwrap()[0];
     assert_eq!(scheduler.lease(599.0, 1).unwrap(), []);
     assert_eq!(scheduler.next_wakeup(599.0), Some(600.0));

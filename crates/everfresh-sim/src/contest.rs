@@ -48,6 +48,8 @@ pub enum Entrant {
     Harmonic,
     /// Ours, for content.
     Content,
+    /// Ours, for content: believed divergence curves, from what fragments lasted, at one price.
+    Longevity,
     /// Ours, as `everfresh run` schedules it: see [`scheduled`](crate::scheduled).
     Scheduler,
     /// Nutch's default schedule.
@@ -77,7 +79,7 @@ pub enum Entrant {
 use Entrant as E;
 
 /// Names, in the order of tables: those that are told the truth, OP08's, ours, the rules of others.
-const NAMES: [(Entrant, &str); 29] = [
+const NAMES: [(Entrant, &str); 30] = [
     (E::Uniform, "uniform"),
     (E::Proportional, "proportional"),
     (E::Optimal, "optimal"),
@@ -95,6 +97,7 @@ const NAMES: [(Entrant, &str); 29] = [
     (E::Posterior, "posterior"),
     (E::Harmonic, "harmonic"),
     (E::Content, "content"),
+    (E::Longevity, "longevity"),
     (E::Scheduler, "scheduler"),
     (E::Nutch, "nutch"),
     (E::NutchAdaptive, "nutch-adaptive"),
@@ -134,9 +137,14 @@ impl Entrant {
     const fn kind(self) -> Kind {
         match self {
             E::Uniform => Kind::Blind,
-            E::CurveFitting | E::BoundBased | E::Cgm | E::Posterior | E::Harmonic | E::Content | E::Scheduler => {
-                Kind::Learning
-            }
+            E::CurveFitting
+            | E::BoundBased
+            | E::Cgm
+            | E::Posterior
+            | E::Harmonic
+            | E::Content
+            | E::Longevity
+            | E::Scheduler => Kind::Learning,
             peer if peer.is_peer() => Kind::Peer,
             _ => Kind::Told,
         }
@@ -191,7 +199,7 @@ impl Entrant {
 
     /// Is it made for one price, which has to be found for a budget?
     pub(crate) const fn needs_price(self) -> bool {
-        matches!(self, E::FsD | E::HsD | E::CurveFitting | E::BoundBased | E::Cgm)
+        matches!(self, E::FsD | E::HsD | E::CurveFitting | E::BoundBased | E::Cgm | E::Longevity)
     }
 
     /// Is it drawn into every picture: the baseline, the optimum, and ours?

@@ -131,11 +131,18 @@ impl Entrant {
         match self {
             E::FsS | E::HsS | E::FsD | E::HsD => &[P::Price],
             E::CurveFitting => &[P::Price, P::Rho, P::Step, P::Visits, P::Profiles, P::Fragments, P::Points],
+            E::Longevity => &[P::Price, P::Rho, P::Step, P::Profiles, P::Fragments, P::Points],
             E::BoundBased => &[P::Price, P::Rho, P::First, P::Profiles, P::Fragments, P::Points],
             E::Cgm => &[P::Price, P::Step, P::Visits],
             _ => &[],
         }
     }
+}
+
+/// What is believed of pages before their visits: about a change between two.
+fn beliefs(conditions: &Conditions) -> Option<Beliefs> {
+    let rate = Prior::new(0.5, Rate::per(conditions.budget, Unit::Second).ok()?).ok()?;
+    Some(Beliefs { rate, habits: Habits::STEADY, content: ContentPrior::default() })
 }
 
 /// Why a policy cannot be had by a name.
@@ -368,6 +375,7 @@ impl Entry {
             E::HsD => run(world, Foreknowing(Clairvoyance::Whole), conditions, watch),
             E::CurveFitting => self.run_fitting(world, conditions, watch),
             E::BoundBased => self.run_bounds(world, conditions, watch),
+            E::Longevity => self.run_longevity(world, conditions, watch),
             E::Cgm => self.run_cgm(world, conditions, watch),
             _ => None,
         }
@@ -378,11 +386,7 @@ impl Entry {
         let price = seconds(conditions.price)?;
         let step = seconds(self.get(P::Step).unwrap_or_else(|| learning_step_s(conditions)))?;
         let (rho, warm_up) = (self.get(P::Rho).unwrap_or(RHO), whole(self.get(P::Visits).unwrap_or(0.0)));
-        let beliefs = Beliefs {
-            rate: Prior::new(0.5, Rate::per(conditions.budget, Unit::Second).ok()?).ok()?,
-            habits: Habits::STEADY,
-            content: ContentPrior::default(),
-        };
+        let beliefs = beliefs(conditions)?;
         let made = |price| RiskControl::new(longevity::CurveFitting::new(price, beliefs)?, price, rho);
         // A schedule of its own for the first visits, or a bound for all.
         if warm_up > 0 {
@@ -390,6 +394,18 @@ impl Entry {
             return run(world, AtPrice::new(price, self.memory()?, made).ok()?, conditions, watch);
         }
         let made = |price| LearningPhase::new(made(price)?, step);
+        run(world, AtPrice::new(price, self.memory()?, made).ok()?, conditions, watch)
+    }
+
+    /// Ours with profiles: as the curve-fitting policy, by curves that are believed with care.
+    fn run_longevity(&self, world: &World, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
+        let price = seconds(conditions.price)?;
+        let step = seconds(self.get(P::Step).unwrap_or_else(|| learning_step_s(conditions)))?;
+        let (rho, beliefs) = (self.get(P::Rho).unwrap_or(RHO), beliefs(conditions)?);
+        let made = |price| {
+            let content = longevity::Content::new(price, beliefs)?;
+            LearningPhase::new(RiskControl::new(content, price, rho)?, step)
+        };
         run(world, AtPrice::new(price, self.memory()?, made).ok()?, conditions, watch)
     }
 

@@ -116,6 +116,13 @@ fn text(found: &Explanation, told: &Page, now_s: f64, is_copied: bool) -> String
     line("group", told.group.clone().unwrap_or_default());
     line("compared", format!("{}, {} changed", output::count(f64::from(told.visits), "time"), told.changes));
     line("believed to change", format!("{} a day", output::number(told.rate_per_day)));
+    if let Some(curve) = found.curve {
+        let stale = |days: f64| Period::of(days, Unit::Day).map_or(0.0, |time| curve.divergence(time));
+        line(
+            "stale after a day, a week, 30 days",
+            [1.0, 7.0, 30.0].map(|days| output::percent(stale(days))).join(", "),
+        );
+    }
     line(if is_copied { "since the last visit" } else { "not yet copied, added" }, found.elapsed.to_string());
     if let Some(now) = told.freshness {
         let then = told.freshness_at_visit.map(|then| format!(", {} when next visited", output::percent(then)));

@@ -5,8 +5,9 @@ mod sweep;
 
 use anyhow::{Context, Result, bail};
 use everfresh::{Period, Unit};
-use everfresh_sim::contest::{Contest, Frontier, Goal, Standing};
+use everfresh_sim::contest::{Contest, Entrant, Frontier, Goal, Standing};
 use everfresh_sim::entry::Entry;
+use everfresh_sim::scheduled::LONGEST_S;
 use everfresh_sim::trace::{self, Window};
 use everfresh_sim::world::{Habit, Synthetic, Weights, World};
 use everfresh_sim::{Conditions, Measured, Score};
@@ -25,6 +26,10 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<()> {
     let entries = Entry::list(&args.policies.join(","))?;
     let (mut world, duration_s) = world(args)?;
     weather(args, &mut world);
+    if duration_s > LONGEST_S && entries.iter().any(|entry| entry.entrant() == Entrant::Scheduler) {
+        let (most, got) = (LONGEST_S / Unit::Day.seconds(), duration_s / Unit::Day.seconds());
+        bail!("the scheduler's clock lasts for {most} days: a world must be no longer for it, got {got}");
+    }
     let contest = contest(args, &world, duration_s)?;
     let line = ShareLine::new();
     let standings = Runner { line: &line, of: 0.7, from: 0.0 }.compare(&contest, &entries)?;

@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// A scheduler's clock lasts for 17 years.
 pub const LONGEST_S: f64 = 17.0 * 365.0 * 86_400.0;
 
-/// Plans in a run, about as many as a policy has epochs, and the least time between two: as often as `everfresh run` makes them.
+/// Plans in a run, about as many as a policy has epochs, and the least time between two: as often as `everfresh run` makes them. A lease lasts as
+/// long.
 const PLANS: f64 = 500.0;
 const SHORTEST_S: f64 = 600.0;
 
@@ -81,7 +82,11 @@ impl<'a> Stage<'a> {
         let cells: Vec<_> = (0..world.pages.len()).map(|at| Cell::new(world, &Uniform, conditions, at)).collect();
         let mut unborn: Vec<usize> = (0..cells.len()).collect();
         unborn.sort_by(|a, b| cells[*b].born_s.total_cmp(&cells[*a].born_s));
-        let settings = Settings::new(conditions.budget, Unit::Second)?.with_seed(conditions.seed);
+        // Whoever visits slow pages gives them time.
+        let lease_s = SHORTEST_S.max(20.0 * world.latency_s);
+        let settings = Settings::new(conditions.budget, Unit::Second)?
+            .with_seed(conditions.seed)
+            .with_lease(Period::of(lease_s, Unit::Second)?)?;
         let mut scheduler = Scheduler::open(settings, Memory::new(), 0.0)?;
         for (cap, host) in world.host_caps.iter().zip(0..).filter(|(cap, _)| cap.is_finite()) {
             let gap = Period::of(1.0 / cap, Unit::Second)?;

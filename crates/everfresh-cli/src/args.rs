@@ -800,8 +800,8 @@ const SIMULATE_WORDS: &str = "\
 fs-s and hs-s are told mean curves, of content and of equality, fs-d and hs-d changes as they
 happen (OP08); bayes is told how rates are distributed, not which page has which. Who learns does so
 from its own visits only; curve-fitting, bound-based and cgm as OP08 has them, longevity by curves
-that are believed with care; scheduler is all that `everfresh run` does. The rules of other crawlers
-have their defaults; they choose their own load, but for meguri's.
+that are believed with care; scheduler is all that `everfresh run` does, in worlds of 17 years at
+most. The rules of other crawlers have their defaults; they choose their own load, but for meguri's.
 
 A trace is a directory with visits.csv.gz (page,time_unix,content_hash,kind: a row for each
 revision) and, for --objective content, shingles.csv.zst (page,time_unix,n,added,removed).

@@ -12,13 +12,14 @@ use crate::args::CompareArgs;
 use crate::estimate;
 use crate::output::{self, Grid, number, percent};
 use crate::progress::ShareLine;
-use crate::simulate::Runner;
+use crate::simulate::{Runner, lasting};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let entries = Entry::list(&args.policies.join(","))?;
     let (pages, seen) = estimate::observations(&args.visits)?;
     let between = args.eagerness.map_or(Between::Likely(args.seed), Between::Eager);
     let logged = replayed(&seen, between).context("no page was visited twice: there is nothing to compare")?;
+    let entries = lasting(entries, &args.policies, logged.duration_s)?;
     let budget = logged.own.load();
     let conditions = Conditions {
         duration_s: logged.duration_s,

@@ -17,25 +17,21 @@ struct Host {
     /// What was asked for, and when; robots.txt not counted.
     asked: Arc<Mutex<Vec<(Instant, String)>>>,
     robots: Arc<Mutex<String>>,
-    /// So long it takes to give its robots.txt.
-    thinks: Arc<Mutex<Duration>>,
 }
 
 impl Host {
     fn start(answers: Box<Answers>) -> Host {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let (asked, robots, thinks) = (Arc::default(), Arc::default(), Arc::default());
-        let answers = Arc::<Answers>::from(answers);
-        let (seen, rules, pause) = (Arc::clone(&asked), Arc::clone(&robots), Arc::clone(&thinks));
+        let (asked, robots, answers) = (Arc::default(), Arc::default(), Arc::<Answers>::from(answers));
+        let (seen, rules) = (Arc::clone(&asked), Arc::clone(&robots));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (seen, rules, pause) = (Arc::clone(&seen), Arc::clone(&rules), Arc::clone(&pause));
-                let answers = Arc::clone(&answers);
-                std::thread::spawn(move || serve(stream, &seen, &rules, &pause, &*answers));
+                let (seen, rules, answers) = (Arc::clone(&seen), Arc::clone(&rules), Arc::clone(&answers));
+                std::thread::spawn(move || serve(stream, &seen, &rules, &*answers));
             }
         });
-        Host { address, asked, robots, thinks }
+        Host { address, asked, robots }
     }
 
     /// A host whose pages are there.
@@ -66,7 +62,6 @@ fn serve(
     mut stream: TcpStream,
     asked: &Mutex<Vec<(Instant, String)>>,
     robots: &Mutex<String>,
-    thinks: &Mutex<Duration>,
     answers: &Answers,
 ) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
@@ -81,8 +76,6 @@ fn serve(
             reader.read_line(&mut line).ok()?;
         }
         let (status, headers, body) = if path == "/robots.txt" {
-            let pause = *thinks.lock().ok()?;
-            std::thread::sleep(pause);
             ("200 OK".to_owned(), String::new(), robots.lock().ok()?.clone())
         } else {
             asked.lock().ok()?.push((Instant::now(), path.clone()));
@@ -138,16 +131,6 @@ fn hosts_by_name_have_what_all_have_where_nothing_else_is_said() {
     visit_all(dir.path());
     assert_eq!(host.times_asked(), 3);
     assert!(host.least_gap() > Duration::from_secs(2), "{:?}", host.least_gap());
-}
-
-#[test]
-fn a_gap_begins_when_a_host_is_asked_for_a_page_however_long_its_robots_txt_takes() {
-    let (host, dir) = (Host::plain(), tempfile::tempdir().unwrap());
-    *host.thinks.lock().unwrap() = Duration::from_secs(3);
-    configure(dir.path(), "[limits]\ngap = \"2s\"\nconcurrency = 1\n", &["/1", "/2"].map(|path| host.url(path)), "");
-    visit_all(dir.path());
-    assert_eq!(host.times_asked(), 2);
-    assert!(host.least_gap() > Duration::from_secs(1), "{:?}", host.least_gap());
 }
 
 #[test]

@@ -77,3 +77,25 @@ pub enum Event {
     /// A slice of a plan was made, over at most so many pages.
     Planned { now_s: f64, most: u32 },
 }
+
+impl Event {
+    /// When it happened.
+    pub(crate) const fn time_mut(&mut self) -> &mut f64 {
+        let (Event::Configured { now_s, .. }
+        | Event::Added { now_s, .. }
+        | Event::Removed { now_s, .. }
+        | Event::Altered { now_s, .. }
+        | Event::Limited { now_s, .. }
+        | Event::Blocked { now_s, .. }
+        | Event::Ruled { now_s, .. }
+        | Event::Leased { now_s, .. }
+        | Event::Completed { now_s, .. }
+        | Event::Expired { now_s, .. }
+        | Event::Replanned { now_s }
+        | Event::Hinted { now_s, .. }
+        | Event::GroupLimited { now_s, .. }
+        | Event::GroupBlocked { now_s, .. }
+        | Event::Planned { now_s, .. }) = self;
+        now_s
+    }
+}

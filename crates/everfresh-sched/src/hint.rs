@@ -140,10 +140,15 @@ impl State {
         kind != HintKind::Expires || believed >= PROVEN || is_tried()
     }
 
+    /// How long after a visit the next is due at a price, in seconds, whatever is hinted.
+    pub(crate) fn plain_s(&self, slot: u32, aim: Aim, price: f64) -> f64 {
+        self.policy.period_quickly(aim, &self.about(slot), &self.memory(slot), price).seconds()
+    }
+
     /// How long after a visit the next is due at a price, in seconds, and whether that is for a hint.
     pub(crate) fn wanted_s(&self, slot: u32, aim: Aim, price: f64) -> (f64, bool) {
         let (about, memory) = (self.about(slot), self.memory(slot));
-        let plain = self.policy.period_quickly(aim, &about, &memory, price).seconds();
+        let plain = self.plain_s(slot, aim, price);
         let Some(hint) = self.pages.rare(slot).hint else { return (plain, false) };
         let elapsed = hint.changed.seconds() - self.pages.get(slot).saw.seconds();
         if plain <= elapsed || plain.is_infinite() {

@@ -69,8 +69,22 @@ impl<S: Store> Scheduler<S> {
         if self.holds { self.store.stage(events) } else { self.store.append(events) }
     }
 
+    /// The time that an event is written with: that of the scheduler, also where the clock was set back. Else whoever replays it would let the
+    /// time pass twice that the scheduler had heard of and not written down, and spend it twice.
+    fn stamp(&mut self, now_s: f64) -> f64 {
+        let (now, start) = (self.state.clock(now_s), self.state.settings.start_s);
+        if now_s - start == now { now_s } else { start + now }
+    }
+
+    fn stamped(&mut self, mut event: Event) -> Event {
+        let time = event.time_mut();
+        *time = self.stamp(*time);
+        event
+    }
+
     /// Checks, appends, applies.
     fn record(&mut self, event: Event) -> Result<()> {
+        let event = self.stamped(event);
         self.state.check(&event)?;
         self.write(&[event])?;
         self.state.apply(&event)
@@ -85,6 +99,7 @@ impl<S: Store> Scheduler<S> {
         let mut may = Vec::with_capacity(events.size_hint().0);
         let answers = events
             .map(|event| {
+                let event = self.stamped(event);
                 self.state.check(&event).and_then(|()| check(&event))?;
                 may.push(event);
                 Ok(())
@@ -195,7 +210,7 @@ impl<S: Store> Scheduler<S> {
 
     fn lease_some(&mut self, now_s: f64, limit: usize, unseen_since: Option<f64>) -> Result<Vec<Lease>> {
         self.expire(now_s)?;
-        let now = self.state.clock(now_s);
+        let (now_s, now) = (self.stamp(now_s), self.state.clock(now_s));
         let (mut events, mut leases) = (Vec::new(), Vec::new());
         while leases.len() < limit
             && let Some(slot) = self.state.choose(now, unseen_since)
@@ -237,7 +252,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Ends all leases whose time is over, and says how many; their pages wait as after a failure that may be retried.
     pub fn expire(&mut self, now_s: f64) -> Result<usize> {
-        let now = self.state.clock(now_s);
+        let (now_s, now) = (self.stamp(now_s), self.state.clock(now_s));
         let over = self.state.expiries.iter().take_while(|(bits, _)| f64::from_bits(*bits) <= now);
         let events: Vec<Event> = over.map(|(_, lease)| Event::Expired { now_s, lease: *lease }).collect();
         if !events.is_empty() {
@@ -249,6 +264,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Ends all live leases, as if their time were over: their workers are gone. Says how many.
     pub fn abandon(&mut self, now_s: f64) -> Result<usize> {
+        let now_s = self.stamp(now_s);
         let events: Vec<Event> =
             self.state.leases.keys().map(|lease| Event::Expired { now_s, lease: *lease }).collect();
         if !events.is_empty() {
@@ -268,7 +284,7 @@ impl<S: Store> Scheduler<S> {
     ///
     /// A slice is written with what is written next; a crash may lose it, and the plan goes on before it.
     pub fn plan_on(&mut self, now_s: f64, most: u32) -> Result<bool> {
-        let event = Event::Planned { now_s, most };
+        let event = self.stamped(Event::Planned { now_s, most });
         self.state.check(&event)?;
         self.store.stage(&[event])?;
         self.state.apply(&event)?;

@@ -100,8 +100,8 @@ const LEAST_PERIOD_S: f64 = 1.0;
 const RETRY_S: f64 = 900.0;
 const REFUSED_S: f64 = 86_400.0;
 const LONGEST_BACKOFF_S: f64 = 30.0 * 86_400.0;
-/// So many periods of the page the first wait after a failure is at least: a page that fails must not get more visits than one that does not,
-/// but for a few.
+/// After more failures than one the waits are those that begin with so many periods of the page: one that fails must not get more visits than one
+/// that does not, but for a few.
 const RETRY_PERIODS: f64 = 1.0 / 64.0;
 /// Pages that are gone are probed after a day, or after their period if that is longer, then three times as long each time; one that would have to
 /// wait for more than a year is retired. Six probes at most, and fewer where visits are rare.
@@ -578,14 +578,26 @@ impl State {
         };
         self.pages.set_trouble(slot, Trouble::Failing(before.saturating_add(1)));
         let period_s = self.usual_period_s(slot);
-        let first = if retryable { RETRY_S } else { REFUSED_S }.max(RETRY_PERIODS * period_s);
+        let first = if retryable { RETRY_S } else { REFUSED_S };
+        // The first may be an accident, or that of a worker who was lost.
+        let first = if before == 0 { first } else { first.max(RETRY_PERIODS * period_s) };
         let wait = (first * 2f64.powi(i32::from(before.min(30)))).min(LONGEST_BACKOFF_S.max(period_s));
         self.retry_after(slot, now, wait, u64::from(before));
     }
 
     /// How often a page would be visited that is in no trouble; at least once a year.
     fn usual_period_s(&self, slot: u32) -> f64 {
-        self.period_s(slot, self.steered_price()).0.min(LONGEST_PROBE_S)
+        let price = self.steered_price();
+        let (period, why) = self.period_s(slot, price);
+        // What a hint brought about once does not come again.
+        let period = match (why, self.rule(self.pages.get(slot).group)) {
+            (Why::Hint, GroupRule::Aim(aim)) => {
+                let plain = self.plain_s(slot, aim, price.max(self.own_prices(slot).most()));
+                plain.min(self.floor_s()).min(self.pages.rare(slot).max_s)
+            }
+            _ => period,
+        };
+        period.min(LONGEST_PROBE_S)
     }
 
     /// How long a page is let alone that was gone so many times in a row.
@@ -594,7 +606,12 @@ impl State {
     }
 
     fn missed(&mut self, slot: u32, now: f64) {
-        let before = if let Trouble::Gone(misses) = self.pages.trouble(slot) { misses } else { 0 };
+        let before = match self.pages.trouble(slot) {
+            Trouble::Gone(misses) => misses,
+            // A log of before pages were retired sooner.
+            Trouble::Retired => return self.probe_later(slot, now),
+            Trouble::None | Trouble::Failing(_) => 0,
+        };
         let misses = before.saturating_add(1);
         let is_over = self.probe_s(slot, misses) > LONGEST_PROBE_S;
         let trouble = if is_over { Trouble::Retired } else { Trouble::Gone(misses) };

@@ -50,7 +50,7 @@ pub enum Entrant {
     Content,
     /// Ours, for content: believed divergence curves, from what fragments lasted, at one price.
     Longevity,
-    /// Ours, as `everfresh run` schedules it: see [`scheduled`](crate::scheduled).
+    /// Ours, as `everfresh run` schedules it: see [`scheduled`].
     Scheduler,
     /// Nutch's default schedule.
     Nutch,

@@ -42,7 +42,7 @@ struct Stage<'a> {
     cells: Vec<Cell<()>>,
     /// Pages by when they appear, last first.
     unborn: Vec<usize>,
-    /// Pages whose end is known when it comes.
+    /// When pages end, known or not.
     ends: Agenda<usize>,
     /// Visits under way, by when they come back.
     under_way: Agenda<LeaseId>,
@@ -83,7 +83,7 @@ impl<'a> Stage<'a> {
         let mut unborn: Vec<usize> = (0..cells.len()).collect();
         unborn.sort_by(|a, b| cells[*b].born_s.total_cmp(&cells[*a].born_s));
         // Whoever visits slow pages gives them time.
-        let lease_s = SHORTEST_S.max(20.0 * world.latency_s);
+        let lease_s = SHORTEST_S.max(20.0 * world.latency_s).min(LONGEST_S);
         let settings = Settings::new(conditions.budget, Unit::Second)?
             .with_seed(conditions.seed)
             .with_lease(Period::of(lease_s, Unit::Second)?)?;
@@ -146,7 +146,7 @@ impl<'a> Stage<'a> {
         self.cells.iter_mut().filter(|cell| cell.has_part_in(now_s)).for_each(|cell| cell.live_until(now_s));
     }
 
-    /// Pages that appear are added; those whose end is known are removed.
+    /// Pages that appear are added; those that end no longer have a share of the budget, and are removed where that is known.
     fn come_and_go(&mut self, now_s: f64) -> Result<()> {
         let mut born = Vec::new();
         while let Some(at) = self.unborn.pop_if(|at| self.cells[*at].born_s <= now_s) {
@@ -155,7 +155,7 @@ impl<'a> Stage<'a> {
             let terms = PageTerms::new(HostId(self.cells[at].host)).in_group(group);
             born.push((PageId(at as u64), terms.with_weight(about.weight)?.with_cost(about.cost)?));
             let dies_s = self.cells[at].dies_s;
-            if self.world.ends_are_known && dies_s < self.conditions.duration_s {
+            if dies_s < self.conditions.duration_s {
                 self.ends.put(dies_s, at);
             }
         }
@@ -163,7 +163,9 @@ impl<'a> Stage<'a> {
         self.scheduler.add_all(now_s, &born)?.into_iter().collect::<Result<()>>()?;
         while let Some(at) = self.ends.before(now_s) {
             self.live -= 1.0;
-            self.scheduler.remove(now_s, PageId(at as u64))?;
+            if self.world.ends_are_known {
+                self.scheduler.remove(now_s, PageId(at as u64))?;
+            }
         }
         Ok(())
     }
@@ -187,7 +189,7 @@ impl<'a> Stage<'a> {
             let at = usize::try_from(lease.page.0).unwrap_or(usize::MAX);
             let Some(cell) = self.cells.get_mut(at) else { continue };
             cell.live_until(now_s);
-            let (is_gone, was_retired) = (now_s >= cell.dies_s, cell.retired);
+            let is_gone = now_s >= cell.dies_s;
             let found = cell.look(self.world, now_s);
             let outcome = match found {
                 _ if is_gone => Outcome::Gone,
@@ -196,10 +198,7 @@ impl<'a> Stage<'a> {
                 policy::Outcome::Changed { divergence, last_change } => Outcome::Changed { divergence, last_change },
                 policy::Outcome::Failed => Outcome::Failed { retryable: true },
             };
-            if is_gone {
-                cell.retired = true;
-                self.live -= f64::from(u8::from(!was_retired));
-            } else if found != policy::Outcome::Failed {
+            if !is_gone && found != policy::Outcome::Failed {
                 cell.copy(now_s);
             }
             let back_s = now_s + cell.takes_s(self.world);

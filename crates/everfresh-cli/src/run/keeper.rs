@@ -469,9 +469,6 @@ impl Keeper {
         for manners in &found.manners {
             let Some(host) = self.scheduler.store().names().find_host(&manners.host) else { continue };
             self.mind_delay(now_s, host, manners)?;
-            if manners.began_late() {
-                self.begin_gap_anew(now_s, host, found.at_s)?;
-            }
             if let Some(until_s) = self.rest_until(now_s, manners) {
                 // Of several visits that came back together one may have been told of a longer rest.
                 let until_s = until_s.max(self.scheduler.state().host_blocked_until_s(host));
@@ -480,17 +477,6 @@ impl Keeper {
                 self.resting.retain(|_, until_s| *until_s > now_s);
                 self.resting.insert(host, until_s);
             }
-        }
-        Ok(())
-    }
-
-    /// A host's gap is counted from when a visit is given out. One that waited for robots.txt came later to the host, so the next one
-    /// must, too.
-    fn begin_gap_anew(&mut self, now_s: f64, host: HostId, came_back_s: f64) -> Result<()> {
-        let state = self.scheduler.state();
-        let until_s = came_back_s + state.host_limits(host).gap().seconds();
-        if until_s > now_s.max(state.host_blocked_until_s(host)) {
-            self.scheduler.block(now_s, host, until_s).map_err(failure)?;
         }
         Ok(())
     }

@@ -16,35 +16,15 @@ pub struct Manners {
     pub blocked_until: Option<Timestamp>,
     /// It said that we are too fast, or that it has too much to do (429, 503), with or without a date.
     pub slow_down: bool,
-    /// How long its robots.txt was waited for, before it was asked for anything else.
-    pub waited: Duration,
 }
-
-/// To look up a robots.txt that was read before takes less.
-const MOMENT: Duration = Duration::from_millis(10);
 
 impl Manners {
     pub(crate) fn of(host: String) -> Manners {
-        Manners {
-            host,
-            crawl_delay: None,
-            earlier_delay: None,
-            blocked_until: None,
-            slow_down: false,
-            waited: Duration::ZERO,
-        }
+        Manners { host, crawl_delay: None, earlier_delay: None, blocked_until: None, slow_down: false }
     }
 
     pub(crate) fn says_nothing(&self) -> bool {
-        self.crawl_delay.or(self.earlier_delay).is_none()
-            && self.blocked_until.is_none()
-            && !self.slow_down
-            && !self.began_late()
-    }
-
-    /// Did its visit begin later than it was given out, since robots.txt had to come first?
-    pub fn began_late(&self) -> bool {
-        self.waited > MOMENT
+        self.crawl_delay.or(self.earlier_delay).is_none() && self.blocked_until.is_none() && !self.slow_down
     }
 
     /// Notes what a response asks for.

@@ -112,11 +112,9 @@ impl Web {
         if !self.inner.transport.settings.obey_robots {
             return Ok(());
         }
-        let began = Instant::now();
         let robots = self.robots(url, date).await;
         let said = robots.manners();
         let manners = manners_of(visit, url);
-        manners.waited = manners.waited.max(began.elapsed());
         (manners.crawl_delay, manners.earlier_delay) = (said.crawl_delay, said.earlier_delay);
         manners.blocked_until = manners.blocked_until.max(said.blocked_until.filter(|until| *until > date));
         manners.slow_down |= said.slow_down && manners.blocked_until.is_some();

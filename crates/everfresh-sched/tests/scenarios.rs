@@ -4,8 +4,8 @@
 
 use everfresh::{Period, Unit};
 use everfresh_sched::{
-    Binding, Closed, Constraints, Error, GroupId, GroupRule, HostId, HostLimits, Lease, Memory, Outcome, PageId,
-    PageTerms, Scheduler, Settings, Week,
+    Binding, Closed, Constraints, Error, Event, GroupId, GroupRule, HintKind, HostId, HostLimits, Lease, LeaseId,
+    Memory, Outcome, PageId, PageTerms, Scheduler, Settings, Store, Week,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,6 +139,42 @@ fn trouble_costs_no_more_than_a_page_is_visited_anyway() {
         let times: Vec<f64> = visits.iter().filter(|(_, lease)| lease.page.0 == id).map(|(now, _)| *now).collect();
         assert!(times.windows(3).all(|three| three[2] - three[1] > 1.5 * (three[1] - three[0])), "{times:?}");
     }
+}
+
+/// A hint may bring a visit about that finds nothing: the probes after it are as rare as without it.
+#[test]
+fn a_hint_of_a_page_that_is_gone_makes_no_frequent_probes() {
+    let mut scheduler = open(per_day(2.0));
+    for id in 0..100 {
+        scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0))).unwrap();
+    }
+    let visits = drive(&mut scheduler, (0.0, 120.0 * DAY), 10.0 * DAY, unchanged);
+    let page = visits.last().unwrap().1.page;
+    scheduler.hint(120.0 * DAY, page, HintKind::Push, 120.0 * DAY).unwrap();
+    let gone = |_: f64, lease: &Lease| if lease.page == page { Outcome::Gone } else { Outcome::Unchanged };
+    let visits = drive(&mut scheduler, (120.0 * DAY, 600.0 * DAY), 10.0 * DAY, gone);
+    let times: Vec<f64> = visits.iter().filter(|(_, lease)| lease.page == page).map(|(now, _)| now / DAY).collect();
+    assert!(times[0] < 140.0 && times.get(1).is_none_or(|next| next - times[0] > 20.0), "{times:?}");
+}
+
+/// An older log may have probes after the page would be retired today: it stays so, and can be taken back.
+#[test]
+fn a_retired_page_stays_so_whatever_an_older_log_has() {
+    let settings = per_day(2.0);
+    let mut scheduler = open(settings);
+    for id in 0..100 {
+        scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0))).unwrap();
+    }
+    let gone = |_: f64, lease: &Lease| if lease.page.0 == 1 { Outcome::Gone } else { Outcome::Unchanged };
+    let visits = drive(&mut scheduler, (0.0, 900.0 * DAY), 10.0 * DAY, gone);
+    assert_eq!(scheduler.status(900.0 * DAY).retired, 1);
+    let (now_s, lease) = (901.0 * DAY, LeaseId(visits.last().unwrap().1.id.0 + 1));
+    let mut store = scheduler.into_store();
+    let probe = Event::Leased { now_s, lease, page: PageId(1) };
+    store.append(&[probe, Event::Completed { now_s, lease, outcome: Outcome::Gone }]).unwrap();
+    let mut scheduler = Scheduler::open(settings, store, now_s).unwrap();
+    assert_eq!(scheduler.status(now_s).retired, 1);
+    scheduler.add(now_s, PageId(1), PageTerms::new(HostId(0))).unwrap();
 }
 
 #[test]

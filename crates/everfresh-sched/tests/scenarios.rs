@@ -101,8 +101,8 @@ fn pages_that_are_gone_are_probed_ever_more_rarely_then_retired_but_not_forgotte
     let gone = |_: f64, lease: &Lease| if lease.page.0 == 1 { Outcome::Gone } else { Outcome::Unchanged };
     let visits = drive(&mut scheduler, (0.0, 500.0 * DAY), 10.0 * DAY, gone);
     let probes: Vec<f64> = visits.iter().filter(|(_, lease)| lease.page.0 == 1).map(|(now, _)| now / DAY).collect();
-    assert_eq!(probes.len(), 7, "{probes:?}");
-    for (pair, expected) in probes.windows(2).zip([1.0, 3.0, 9.0, 27.0, 81.0, 243.0]) {
+    assert_eq!(probes.len(), 4, "{probes:?}");
+    for (pair, expected) in probes.windows(2).zip([1.0, 9.0, 81.0]) {
         assert!(((pair[1] - pair[0]) / expected - 1.0).abs() < 0.06, "{probes:?}");
     }
     assert_eq!(scheduler.explain(500.0 * DAY, PageId(1)).unwrap().binding, Binding::Retired);
@@ -113,8 +113,8 @@ fn pages_that_are_gone_are_probed_ever_more_rarely_then_retired_but_not_forgotte
     assert!(visits.iter().any(|(_, lease)| lease.page.0 == 1));
 }
 
-/// What is in trouble must not cost more than what is not: with a visit to each page in fifty days, a page that is gone is probed after fifty
-/// and a hundred and fifty days and then retired, and one that fails is tried again a few times and then as often as others.
+/// What is in trouble must not cost more than what is not: with a visit to each page in fifty days, a page that is gone is probed once, after
+/// nine days, and then retired, and one that fails is tried again a few times and then as often as others.
 #[test]
 fn trouble_costs_no_more_than_a_page_is_visited_anyway() {
     let mut scheduler = open(per_day(2.0).with_floor(0.0).unwrap());
@@ -132,12 +132,12 @@ fn trouble_costs_no_more_than_a_page_is_visited_anyway() {
     };
     let (gone, failing, live) = (of(0..20), of(20..40), of(40..60));
     assert_eq!(scheduler.status(1000.0 * DAY).retired, 20);
-    assert!((2.0..=4.0).contains(&gone), "{gone}");
+    assert_eq!(gone, 2.0);
     assert!(failing < 1.3 * live && live > 20.0, "{failing} {live}");
-    // Each is probed ever more rarely.
     for id in 0..20 {
-        let times: Vec<f64> = visits.iter().filter(|(_, lease)| lease.page.0 == id).map(|(now, _)| *now).collect();
-        assert!(times.windows(3).all(|three| three[2] - three[1] > 1.5 * (three[1] - three[0])), "{times:?}");
+        let times: Vec<f64> = visits.iter().filter(|(_, lease)| lease.page.0 == id).map(|(now, _)| now / DAY).collect();
+        // At first all pages are due, and whoever is due first is visited first: some wait, but none for as long as its period.
+        assert!((8.5..40.0).contains(&(times[1] - times[0])), "{times:?}");
     }
 }
 
@@ -154,7 +154,7 @@ fn a_hint_of_a_page_that_is_gone_makes_no_frequent_probes() {
     let gone = |_: f64, lease: &Lease| if lease.page == page { Outcome::Gone } else { Outcome::Unchanged };
     let visits = drive(&mut scheduler, (120.0 * DAY, 600.0 * DAY), 10.0 * DAY, gone);
     let times: Vec<f64> = visits.iter().filter(|(_, lease)| lease.page == page).map(|(now, _)| now / DAY).collect();
-    assert!(times[0] < 140.0 && times.get(1).is_none_or(|next| next - times[0] > 20.0), "{times:?}");
+    assert!(times[0] < 140.0 && times.len() == 2 && times[1] - times[0] > 8.0, "{times:?}");
 }
 
 /// An older log may have probes after the page would be retired today: it stays so, and can be taken back.

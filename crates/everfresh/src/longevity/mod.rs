@@ -39,7 +39,7 @@ pub use bounds::{Adjustment, BoundSearch, Bounds, UtilityBounds, utility_bounds}
 pub use fit::{Fitted, fit, fit_churn, fit_scroll};
 pub use points::{Point, combine};
 pub use policy::{
-    Beliefs, BoundBased, Cgm, Content, CurveFitting, LearningPhase, OnlinePolicy, Remembered, RiskControl, Visit,
-    WarmUp,
+    Beliefs, BoundBased, Cgm, Content, CurveFitting, LearningPhase, OnlinePolicy, Rated, Remembered, RiskControl,
+    Visit, WarmUp,
 };
 pub use prior::{Believed, ContentPrior, Depths, Lesson};

@@ -2,7 +2,7 @@ use super::{BoundSearch, Bounds, ContentPrior, Depths, Point, combine, fit, util
 use crate::curve::{DivergenceCurve, Exponential, Scaled};
 use crate::error::{Result, magnitude, within};
 use crate::estimate::{Estimator, Habits, MaximumLikelihood, Observation, PageState, Posterior, Prior};
-use crate::units::Period;
+use crate::units::{Period, Rate};
 use std::ops::Bound;
 
 /// What a visit saw of a page, for a policy to say when the next one is due.
@@ -230,18 +230,26 @@ impl Cgm {
     }
 }
 
-impl OnlinePolicy for Cgm {
-    type Memory = MaximumLikelihood;
+/// What [`Cgm`] remembers of a page: what its visits saw, and its rate at the last one, from which the next is found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rated {
+    seen: MaximumLikelihood,
+    rate: Rate,
+}
 
-    fn discovered(&self) -> MaximumLikelihood {
-        MaximumLikelihood::new()
+impl OnlinePolicy for Cgm {
+    type Memory = Rated;
+
+    fn discovered(&self) -> Rated {
+        Rated { seen: MaximumLikelihood::new(), rate: Rate::STATIC }
     }
 
-    fn next_period(&self, memory: &mut MaximumLikelihood, visit: &Visit<'_>) -> Result<Period> {
+    fn next_period(&self, memory: &mut Rated, visit: &Visit<'_>) -> Result<Period> {
         if let Some(observation) = visit.observation()? {
-            memory.observe(&observation);
+            memory.seen.observe(&observation);
+            memory.rate = memory.seen.rate_near(memory.rate);
         }
-        Ok(Exponential::new(memory.estimate().rate).period(self.price))
+        Ok(Exponential::new(memory.rate).period(self.price))
     }
 }
 

@@ -1,6 +1,5 @@
 use super::{About, Outcome, Policy, Visit};
 use crate::error::{Error, Result};
-use crate::kernel::g;
 use crate::numeric::{Evaluation, solve};
 use crate::units::{Period, Rate};
 
@@ -43,10 +42,24 @@ impl Bayes {
         self.rates.iter().copied().zip(beliefs.iter().copied()).filter(|(_, belief)| *belief > 0.0)
     }
 
-    fn utility(&self, beliefs: &[f64], elapsed: f64) -> f64 {
-        self.terms(beliefs).map(|(rate, belief)| belief * g(rate * elapsed) / rate).sum()
+    /// `U(t) = Σ p g(λt)/λ`, and `U'/t = Σ p λ e^-λt`.
+    fn utility(&self, beliefs: &[f64], elapsed: f64) -> (f64, f64) {
+        self.terms(beliefs).fold((0.0, 0.0), |(utility, slope), (rate, belief)| {
+            let (g, quiet) = g_and_exp(rate * elapsed);
+            (utility + belief * g / rate, slope + belief * rate * quiet)
+        })
     }
 }
+
+/// [`g`](crate::kernel::g) of r to 1e-9, and `e^-r`, by one exponential: more digits of a belief would say nothing.
+fn g_and_exp(r: f64) -> (f64, f64) {
+    let quiet = (-r).exp();
+    let g = if r < 1e-3 { r * r * (0.5 - r * (1.0 / 3.0 - r / 8.0)) } else { 1.0 - (1.0 + r) * quiet };
+    (g, quiet)
+}
+
+/// A rate that is less probable than this is none: it would take as many changes out of all expectation to come back.
+const IMPROBABLE: f64 = 1e-12;
 
 impl Policy for Bayes {
     /// How probable each of the rates is.
@@ -64,11 +77,14 @@ impl Policy for Bayes {
             Outcome::Changed { last_change: Some(since), .. } => rate * (-rate * since.seconds()).exp(),
             Outcome::Gone | Outcome::Failed => 1.0,
         };
-        let products: Vec<f64> = self.rates.iter().zip(&**beliefs).map(|(rate, p)| p * likelihood(*rate)).collect();
+        // What is out of the question needs no likelihood.
+        let likelihood = |rate: f64, belief: f64| if belief > 0.0 { belief * likelihood(rate) } else { 0.0 };
+        let products: Vec<f64> = self.rates.iter().zip(&**beliefs).map(|(rate, p)| likelihood(*rate, *p)).collect();
         let whole: f64 = products.iter().sum();
         // What no rate explains (a change in no time) tells nothing.
         if whole > 0.0 && whole.is_finite() {
-            beliefs.iter_mut().zip(products).for_each(|(belief, product)| *belief = product / whole);
+            let normed = |product: f64| if product > IMPROBABLE * whole { product / whole } else { 0.0 };
+            beliefs.iter_mut().zip(products).for_each(|(belief, product)| *belief = normed(product));
         }
     }
 
@@ -80,16 +96,29 @@ impl Policy for Bayes {
         }
         let mean: f64 = self.terms(beliefs).map(|(rate, belief)| belief * rate).sum();
         Period::raw(solve(threshold, (2.0 * threshold / mean).sqrt(), |elapsed| {
-            let value = self.utility(beliefs, elapsed);
-            let slope: f64 = self.terms(beliefs).map(|(rate, belief)| belief * rate * (-rate * elapsed).exp()).sum();
+            let (value, slope) = self.utility(beliefs, elapsed);
             Evaluation { value, elasticity: elapsed * elapsed * slope / value }
         }))
     }
 
     fn due_within(&self, about: &About, beliefs: &Box<[f64]>, price: f64, elapsed: Period) -> Option<Period> {
-        if self.utility(beliefs, elapsed.seconds()) < about.threshold(price) {
+        if self.utility(beliefs, elapsed.seconds()).0 < about.threshold(price) {
             return None;
         }
         Some(self.period(about, beliefs, price)).filter(|period| *period <= elapsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::g_and_exp;
+
+    #[test]
+    fn g_has_nine_digits() {
+        for step in -80..30 {
+            let r = 1.3f64.powi(step);
+            let (g, exact) = (g_and_exp(r).0, crate::kernel::g(r));
+            assert!((g / exact - 1.0).abs() < 1e-9, "{g} for {exact} at {r}");
+        }
     }
 }

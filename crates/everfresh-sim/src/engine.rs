@@ -68,6 +68,8 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
     let mut prices =
         Prices::new(if conditions.price > 0.0 { conditions.price } else { 1.0 / conditions.budget }, &hosts);
     let (mut spent, mut allowed, mut from) = (0.0, 0.0, 0.0);
+    // Visits that found nothing, in all and those not yet made up for: unlike what phases do to a count, they do not come back by themselves.
+    let (mut missed, mut lost) = (0.0, 0.0);
     let mut retries = Retries::of(world);
     for (number, to) in epochs.iter().copied().enumerate() {
         if from == conditions.warmup_s {
@@ -80,7 +82,8 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
         }
         let live = cells.iter().filter(|cell| cell.born_s < to && cell.dies_s > from && !cell.retired).count() as f64;
         let budget = live * conditions.budget;
-        let due = (budget + behind(allowed - spent, live) / (MAKE_UP * (to - from))).max(0.2 * budget);
+        let made_up = (behind(allowed - spent + lost, live) - lost) / MAKE_UP;
+        let due = (budget + made_up / (to - from)).max(0.2 * budget);
         match policy.pricing() {
             Pricing::Steered => prices.meet(&policy, &cells, retries.without(due), live, (from, to)),
             Pricing::Ranked => {
@@ -92,6 +95,8 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
         prices.hold_hosts(&policy, &cells, &hosts, (from, to));
         let scene = Scene { world, policy: &policy, conditions, prices: &prices, learnt: learns };
         let visits = scene.advance_all(&mut cells, &mut hosts, from, to) as f64;
+        let found_nothing = cells.iter().filter(|cell| cell.missed).count() as f64;
+        lost += found_nothing - std::mem::replace(&mut missed, found_nothing) - lost / MAKE_UP;
         retries.learn(visits, due * (to - from));
         spent += visits;
         allowed += budget * (to - from);
@@ -349,6 +354,8 @@ pub(crate) struct Cell<M> {
     divergence: f64,
     gathered_utility: f64,
     pub(crate) retired: bool,
+    /// Did its last visit find nothing?
+    missed: bool,
     pub(crate) events: u32,
     rng: SplitMix64,
     pub(crate) score: PageScore,
@@ -387,6 +394,7 @@ impl<M> Cell<M> {
             divergence: 0.0,
             gathered_utility: 0.0,
             retired: false,
+            missed: false,
             events: 0,
             rng,
             score,
@@ -623,7 +631,8 @@ impl<P: Policy> Scene<'_, P> {
             }
             if change >= cell.dies_s {
                 // Nobody knows until the next visit, which finds nothing; it is the last.
-                cell.score.visits += u32::from(!self.world.ends_are_known && self.comes_again(cell));
+                cell.missed = !self.world.ends_are_known && self.comes_again(cell);
+                cell.score.visits += u32::from(cell.missed);
                 cell.retired = true;
                 return None;
             }

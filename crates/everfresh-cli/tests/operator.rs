@@ -167,8 +167,8 @@ fn a_notice_reaches_the_run_that_goes_on_or_the_next() {
     assert_eq!(left(), 0);
 }
 
-/// A store with a page that was there in 2024 and was gone since.
-fn retired(data: &Path, address: &str) {
+/// A store with a page that was there in 2024 and was gone since, after so many visits at most: how many there were.
+fn gone(data: &Path, address: &str, most: usize) -> usize {
     let start_s = 1.7e9;
     let settings = Settings::new(100.0, Unit::Day).unwrap().with_start(start_s).unwrap();
     let store = Durable::open(data, "a test").unwrap();
@@ -178,15 +178,18 @@ fn retired(data: &Path, address: &str) {
     scheduler.store_mut().name_page(page, address);
     scheduler.add(start_s, page, PageTerms::new(host)).unwrap();
     let mut now_s = start_s;
-    for visit in 0.. {
+    let mut visits = 0;
+    while visits < most {
         let Some(next) = scheduler.next_wakeup(now_s) else { break };
         now_s = next.max(now_s + 1.0);
         for lease in scheduler.lease(now_s, 1).unwrap() {
-            let outcome = if visit == 0 { Outcome::Unchanged } else { Outcome::Gone };
+            let outcome = if visits == 0 { Outcome::Unchanged } else { Outcome::Gone };
             scheduler.complete(now_s, lease.id, outcome).unwrap();
+            visits += 1;
         }
     }
     scheduler.compact().unwrap();
+    visits
 }
 
 #[test]
@@ -194,7 +197,7 @@ fn pages_that_are_retired_can_be_listed_and_taken_back() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let page = sources(dir, 1, "100/day", "").pop().unwrap();
-    retired(&dir.join("everfresh-data"), &format!("file://{page}"));
+    gone(&dir.join("everfresh-data"), &format!("file://{page}"), usize::MAX);
     assert_eq!(json(dir, &["status"])["retired"], 1);
     assert!(said(dir, &["export"]).contains(",retired,"));
     let told = said(dir, &["explain", &page]);
@@ -207,6 +210,20 @@ fn pages_that_are_retired_can_be_listed_and_taken_back() {
     assert!(said(dir, &["run", "everfresh.toml", "--once"]).contains("1 visit"));
     let spent = json(dir, &["status"]);
     assert_eq!((&spent["spent_last_day"], &spent["retired"]), (&1.0.into(), &0.into()), "{spent}");
+}
+
+#[test]
+fn a_run_says_which_pages_it_gives_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let page = sources(dir, 1, "100/day", "").pop().unwrap();
+    let address = format!("file://{page}");
+    let last = gone(&dir.join("elsewhere"), &address, usize::MAX) - 1;
+    gone(&dir.join("everfresh-data"), &address, last);
+    std::fs::remove_file(&page).unwrap();
+    let told = said(dir, &["run", "everfresh.toml", "--once"]);
+    assert!(told.contains("gone for good") && told.contains(&address), "{told}");
+    assert_eq!(json(dir, &["status"])["retired"], 1);
 }
 
 #[test]
@@ -272,6 +289,47 @@ fn many_pages_are_changed_together() {
     assert_eq!(said(dir, &["export"]).matches(",live,3.0,").count(), 25_000);
     assert!(said(dir, &["remove", "https://a.example/1", "https://a.example/2"]).contains("forgot 2 pages"));
     assert_eq!(json(dir, &["status"])["pages"], 24_998);
+}
+
+/// What a list does not say of a page stays as it is; what it says last counts.
+#[test]
+fn lists_say_more_of_pages_that_are_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let page = "https://a.example/1";
+    let add = |table: &str, options: &[&str]| {
+        std::fs::write(dir.join("list.csv"), table).unwrap();
+        said(dir, &[&["add", "list.csv"], options].concat())
+    };
+    let terms = || {
+        let explained = json(dir, &["explain", page]);
+        ["min_period_days", "max_period_days", "weight"].map(|key| explained[key].as_f64())
+    };
+    add(&format!("address\n{page}\n"), &["--budget", "10/day", "--max-period", "1h"]);
+    add(&format!("address,min_period\n{page},10min\n"), &[]);
+    assert_eq!(terms(), [Some(1.0 / 144.0), Some(1.0 / 24.0), Some(1.0)]);
+    std::fs::write(dir.join("crossed.csv"), format!("address,min_period\n{page},2h\n")).unwrap();
+    let crossed = refused(dir, &["add", "crossed.csv"], 2);
+    assert!(crossed.contains("line 2") && crossed.contains("cannot set its bounds"), "{crossed}");
+    add(&format!("address,weight,host\n{page},2,farm\n"), &[]);
+    assert_eq!(terms(), [Some(1.0 / 144.0), Some(1.0 / 24.0), Some(2.0)]);
+    assert!(json(dir, &["explain", page])["host"] == "farm");
+    let told = said(dir, &["explain", page]);
+    assert!(told.contains("weight 2, at least 10min between visits, at most 1h between visits"), "{told}");
+    let told = add("address,weight\nhttps://a.example/2,5\nhttps://a.example/2,7\n", &[]);
+    assert!(told.contains("added 1 page; 1 were known"), "{told}");
+    assert_eq!(json(dir, &["explain", "https://a.example/2"])["weight"], 7.0);
+}
+
+#[test]
+fn an_index_of_sitemaps_is_no_list_of_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let index = "<?xml version=\"1.0\"?><sitemapindex xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\
+                 <sitemap><loc>https://a.example/news.xml</loc></sitemap></sitemapindex>";
+    std::fs::write(dir.join("index.xml"), index).unwrap();
+    let told = refused(dir, &["add", "index.xml", "--budget", "10/day"], 2);
+    assert!(told.contains("it is an index of sitemaps") && told.contains("follow = true"), "{told}");
 }
 
 #[test]

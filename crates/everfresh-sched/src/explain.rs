@@ -28,13 +28,13 @@ pub struct Explanation {
     pub curve: Option<Lomax>,
     /// The time since it was last seen, or else since it was added.
     pub elapsed: Period,
-    /// What a visit is worth now: `w U(elapsed) / c`. None for pages that do not follow the price.
+    /// What a visit is worth now: `w U(elapsed) / c`, in seconds; see [`GroupRule::Aim`] for age. None for pages that do not follow the price.
     pub value: Option<f64>,
     /// The price that it has to reach, that of its host or its group if that is higher.
     pub price: f64,
     /// A hint that no visit has tried yet, and the probability with which it is believed.
     pub hint: Option<(HintKind, f64)>,
-    /// How often it is visited while it is in no trouble.
+    /// How often it is visited while it is in no trouble and nothing is hinted.
     pub period: Period,
     /// When the next visit is due, in seconds; none for a page that is retired or leased.
     pub due_s: Option<f64>,
@@ -143,9 +143,10 @@ impl State {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
         let now = (now_s - self.settings.start_s).max(self.now_s);
         let (about, memory, elapsed) = (self.about(slot), self.memory(slot), self.elapsed(slot, now));
-        let (period, why) = self.period_s(slot, self.steered_price());
+        let (price, own) = (self.steered_price(), self.own_prices(slot));
+        let why = self.period_s(slot, price).1;
+        let period = self.usual_under(slot, price, own, self.floor_s());
         let aim = if let GroupRule::Aim(aim) = self.rule(page.group) { Some(aim) } else { None };
-        let utility = |aim| self.policy.utility(aim, &about, &memory, elapsed);
         let is_waiting = !page.is_leased() && page.due < Tick::LAST;
         Ok(Explanation {
             page: id,
@@ -156,8 +157,10 @@ impl State {
             curve: self.policy.curve(&about, &memory).ok(),
             rate: self.policy.belief(&about, &memory).mean(),
             elapsed,
-            value: aim.filter(|_| rare.pin_s.is_none()).map(|aim| about.weight * utility(aim) / about.cost),
-            price: self.steered_price().max(self.own_prices(slot).most()),
+            value: aim
+                .filter(|_| rare.pin_s.is_none())
+                .map(|aim| about.weight * self.utility_s(slot, aim, elapsed) / about.cost),
+            price: price.max(own.most()),
             hint: rare.hint.map(|hint| (hint.kind, f64::from(hint.believed))),
             period: Period::of(period, Unit::Second).unwrap_or(Period::NEVER),
             due_s: is_waiting.then(|| self.settings.start_s + self.lets_in_s(page, now).unwrap_or(page.due.seconds())),

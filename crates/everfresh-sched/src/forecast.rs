@@ -272,7 +272,8 @@ impl State {
         let priced = asking(PRICED);
         let scale = live.len() as f64 / priced.len().max(1) as f64;
         let demand = |price: f64| scale * sum(&priced, |page| page.cost / self.gap_s(page, price, floor_s));
-        let price = if live.is_empty() { self.price } else { meeting(budget_per_s, guess, demand) };
+        let planned_per_s = budget_per_s * self.unhinted_share();
+        let price = if live.is_empty() { self.price } else { meeting(planned_per_s, guess, demand) };
         let promised_per_s = demand(HIGHEST);
         let whole = Broken { host: None, group: None, promised_per_s, available_per_s: budget_per_s };
         let broken = broken(&full, whole);
@@ -283,7 +284,8 @@ impl State {
         let sample = asking(SAMPLED);
         let scale = live.len() as f64 / sample.len().max(1) as f64;
         let all = self.freshness_at(&sample, gap_s).scaled(scale);
-        let spending_per_s = scale * sum(&sample, |page| page.cost / gap_s(page));
+        let usual_per_s = scale * sum(&sample, |page| page.cost / gap_s(page));
+        let spending_per_s = usual_per_s + (budget_per_s - planned_per_s);
         let (full_hosts, full_groups) = (full.hosts.len(), full.groups.len());
         Forecast { budget_per_s, spending_per_s, price, all, full_hosts, full_groups, broken, sample: sample.len() }
     }
@@ -364,7 +366,7 @@ impl State {
     /// The weight of a page that is due, times by how much likelier it is stale than if it had been visited whenever it was due.
     fn lost_by_waiting(&self, slot: u32, now: f64) -> f64 {
         let (page, elapsed) = (self.pages.get(slot), self.elapsed(slot, now));
-        let period = self.period_s(slot, self.steered_price()).0;
+        let period = self.usual_under(slot, self.steered_price(), self.own_prices(slot), self.floor_s());
         let on_time = seconds(((now - page.due.seconds()) % period).min(elapsed.seconds()));
         let stale = if page.is_copied() { self.staleness(slot, elapsed).0 } else { 1.0 };
         f64::from(page.weight) * (stale - self.staleness(slot, on_time).0)

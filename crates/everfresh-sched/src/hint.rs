@@ -15,6 +15,7 @@ use crate::chance;
 use crate::page::Trouble;
 use crate::state::State;
 use crate::tick::Tick;
+use everfresh::Period;
 use everfresh::curve::DivergenceCurve;
 use everfresh::policy::Aim;
 use serde::{Deserialize, Serialize};
@@ -142,7 +143,24 @@ impl State {
 
     /// How long after a visit the next is due at a price, in seconds, whatever is hinted.
     pub(crate) fn plain_s(&self, slot: u32, aim: Aim, price: f64) -> f64 {
-        self.policy.period_quickly(aim, &self.about(slot), &self.memory(slot), price).seconds()
+        let (aim, unit_s) = self.common(aim);
+        self.policy.period_quickly(aim, &self.about(slot), &self.memory(slot), price * unit_s).seconds()
+    }
+
+    /// U(elapsed) of a page, in seconds for every aim.
+    pub(crate) fn utility_s(&self, slot: u32, aim: Aim, elapsed: Period) -> f64 {
+        let (aim, unit_s) = self.common(aim);
+        self.policy.utility(aim, &self.about(slot), &self.memory(slot), elapsed) / unit_s
+    }
+
+    /// An aim, and what its utilities are divided by so that groups with different aims can share a price. While pages are not told apart, visits for
+    /// freshness are those for age.
+    fn common(&self, aim: Aim) -> (Aim, f64) {
+        match aim {
+            Aim::Freshness if !self.policy.tells_pages_apart() => (Aim::Age, self.stale_age_s()),
+            Aim::Age => (aim, self.stale_age_s()),
+            _ => (aim, 1.0),
+        }
     }
 
     /// How long after a visit the next is due at a price, in seconds, and whether that is for a hint.

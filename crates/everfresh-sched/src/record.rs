@@ -28,15 +28,19 @@ fn parse<'a, T: serde::Deserialize<'a>>(record: &'a [u8]) -> Result<T> {
 }
 
 /// What is known of all. States without groups' leases were written once: none of them had limits. So were states that had learnt
-/// nothing of divergences.
+/// nothing of divergences, and such as did not know how many visits hints bring about.
 fn head_of(record: &[u8]) -> Result<State> {
     let (mut state, mut rest): (State, _) = parse_first(record)?;
     if !rest.is_empty() {
         (state.gates, rest) = postcard::take_from_bytes(rest).map_err(|error| unreadable(&error))?;
     }
     if !rest.is_empty() {
-        let divergences = postcard::from_bytes(rest).map_err(|error| unreadable(&error))?;
+        let divergences;
+        (divergences, rest) = postcard::take_from_bytes(rest).map_err(|error| unreadable(&error))?;
         state.policy.restore_divergences(state.pages.panels.values_mut(), divergences);
+    }
+    if !rest.is_empty() {
+        state.hinted_share = postcard::from_bytes(rest).map_err(|error| unreadable(&error))?;
     }
     Ok(state)
 }
@@ -61,6 +65,7 @@ impl State {
         let mut record = postcard::to_extend(self, vec![VERSION]).map_err(failed)?;
         record = postcard::to_extend(&self.gates, record).map_err(failed)?;
         record = postcard::to_extend(&self.policy.divergences(self.pages.panels.values()), record).map_err(failed)?;
+        record = postcard::to_extend(&self.hinted_share, record).map_err(failed)?;
         put(&record)?;
         for block in self.pages.blocks(BLOCK) {
             record.truncate(1);

@@ -54,7 +54,7 @@ impl State {
         let scale = live as f64 / sample.len() as f64;
         let floor_s = self.floor_s();
         let demand = |price: f64| scale * sum(&sample, |page| page.cost / self.gap_s(page, price, floor_s));
-        meeting(self.settings.budget_per_s, self.price, demand)
+        meeting(self.settings.budget_per_s * self.unhinted_share(), self.price, demand)
     }
 
     /// What a page's demand depends on beside the price.
@@ -63,9 +63,9 @@ impl State {
         Asking { slot, cost: self.pages.rare(slot).cost, own, wait_s: self.wait_s(page.host, page.group) }
     }
 
-    /// The time between two visits at a price: the period, and the wait for an hour of its host and group.
+    /// The time between two visits at a price in the long run: the period, and the wait for an hour of its host and group.
     pub(crate) fn gap_s(&self, page: &Asking, price: f64, floor_s: f64) -> f64 {
-        self.period_under(page.slot, price, page.own, floor_s).0 + page.wait_s
+        self.usual_under(page.slot, price, page.own, floor_s) + page.wait_s
     }
 
     /// Gives every host and group whose pages ask for more than it bears a price of its own.
@@ -167,7 +167,7 @@ impl State {
         let queue_s = limits.week().mean_wait_in_queue_s();
         let gap_s = |slot: u32, price: f64| {
             let (page, own) = (self.pages.get(slot), OwnPrices { host: other_price(slot), group: 0.0 });
-            self.period_under(slot, price, own, floor_s).0 + self.wait_s(page.host, page.group).max(queue_s)
+            self.usual_under(slot, price, own, floor_s) + self.wait_s(page.host, page.group).max(queue_s)
         };
         let demand_of = |most: usize, price: f64| {
             let step = pages.len().div_ceil(most);

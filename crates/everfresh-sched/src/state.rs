@@ -44,6 +44,9 @@ pub struct State {
     /// Written after all else: it was not there at first.
     #[serde(skip)]
     pub(crate) gates: Gates,
+    /// The share of visits that hints bring about beyond what is planned. As the gates.
+    #[serde(skip)]
+    pub(crate) hinted_share: f64,
     /// The plan that is being made. States are kept when none is.
     #[serde(skip)]
     pub(crate) planning: Option<Planning>,
@@ -77,6 +80,7 @@ impl PartialEq for State {
             && self.policy == other.policy
             && self.hints == other.hints
             && self.gates == other.gates
+            && self.hinted_share == other.hinted_share
             && self.planning == other.planning
             && (self.price, self.lag_s, self.replanned_s, self.round_s)
                 == (other.price, other.lag_s, other.replanned_s, other.round_s)
@@ -104,11 +108,13 @@ const LONGEST_BACKOFF_S: f64 = 30.0 * 86_400.0;
 /// that does not, but for a few.
 const RETRY_PERIODS: f64 = 1.0 / 64.0;
 /// Pages that are gone are probed after their period, but not before a day and within nine: of a hundred thousand recorded pages that came back a
-/// thousandth took longer than nine days (telegram-web), and of those that were away for longer hardly any ever came. Then nine times as long each time; one
-/// that would have to wait for more than a year is retired. Three probes at most, one where visits are rare.
+/// thousandth took longer than nine days, and of those that were away for longer hardly any ever came (DESIGN.md). Then three times as long after that each
+/// time, or after nine times their period and nine times that, what is later: a page that was visited every hour is probed five times, one that was
+/// visited once a month once. One that would have to wait for more than a year is retired.
 const PROBE_S: f64 = 86_400.0;
 const PROBED_BY_S: f64 = 9.0 * 86_400.0;
-const RARER: f64 = 9.0;
+const RARER: f64 = 3.0;
+const MUCH_RARER: f64 = 9.0;
 const LONGEST_PROBE_S: f64 = 365.0 * 86_400.0;
 /// So many pages are on the policy's panel at most: 8 MB.
 const PANEL: usize = 16_384;
@@ -159,6 +165,7 @@ impl State {
             round_s: f64::INFINITY,
             hints: BTreeMap::new(),
             gates: Gates::default(),
+            hinted_share: 0.0,
             planning: None,
             full: Full::default(),
             queues: Queues::default(),
@@ -464,6 +471,7 @@ impl State {
         let now = self.clock(now_s);
         let page = *self.pages.get(slot);
         self.note_lag(slot, now);
+        self.note_hint(slot, now);
         self.pages.get_mut(slot).set_leased(true);
         self.bucket.take(now, self.pages.rare(slot).cost);
         let until_s = now + self.settings.lease_s;
@@ -484,8 +492,31 @@ impl State {
         let is_held = self.own_prices(slot).most() > self.price || self.wait_s(page.host, page.group) > 0.0;
         if is_priced && !is_held && page.due < Tick::LAST {
             let late = now - page.due.seconds().max(self.replanned_s);
-            self.lag_s += (late - self.lag_s) / self.pages.len().max(LAG_VISITS) as f64;
+            self.lag_s += (late - self.lag_s) / self.visits_averaged();
         }
+    }
+
+    /// Takes in how much sooner than planned a visit comes for a hint: by the share of its period that is left, it is one more.
+    fn note_hint(&mut self, slot: u32, now: f64) {
+        let price = self.steered_price();
+        let is_hinted = self.pages.rare(slot).hint.is_some() && self.period_s(slot, price).1 == Why::Hint;
+        let more = if is_hinted {
+            let usual = self.usual_under(slot, price, self.own_prices(slot), self.floor_s());
+            (1.0 - self.elapsed(slot, now).seconds() / usual).max(0.0)
+        } else {
+            0.0
+        };
+        self.hinted_share += (more - self.hinted_share) / self.visits_averaged();
+    }
+
+    /// Over so many visits what they are like is averaged.
+    fn visits_averaged(&self) -> f64 {
+        self.pages.len().max(LAG_VISITS) as f64
+    }
+
+    /// The share of the budget that hints leave; at least the floor.
+    pub(crate) fn unhinted_share(&self) -> f64 {
+        (1.0 - self.hinted_share).max(self.settings.floor_share)
     }
 
     /// The price, moved by how late visits come: where all come late by L, periods that average M should be L longer. They go
@@ -576,7 +607,12 @@ impl State {
         let before = match self.pages.trouble(slot) {
             Trouble::Failing(failures) => failures,
             // A page that is gone stays so until it is seen: its next probe is not put forward.
-            Trouble::Gone(_) | Trouble::Retired => return self.probe_later(slot, now),
+            Trouble::Gone(_) => return self.probe_later(slot, now),
+            // Somebody says that it is there again, and nobody could see: it is asked for once more.
+            Trouble::Retired => {
+                self.pages.set_trouble(slot, Trouble::Gone(1));
+                return self.probe_later(slot, now);
+            }
             Trouble::None => 0,
         };
         self.pages.set_trouble(slot, Trouble::Failing(before.saturating_add(1)));
@@ -590,23 +626,14 @@ impl State {
 
     /// How often a page would be visited that is in no trouble; at least once a year.
     fn usual_period_s(&self, slot: u32) -> f64 {
-        let price = self.steered_price();
-        let (period, why) = self.period_s(slot, price);
-        // What a hint brought about once does not come again.
-        let period = match (why, self.rule(self.pages.get(slot).group)) {
-            (Why::Hint, GroupRule::Aim(aim)) => {
-                let plain = self.plain_s(slot, aim, price.max(self.own_prices(slot).most()));
-                plain.min(self.floor_s()).min(self.pages.rare(slot).max_s)
-            }
-            _ => period,
-        };
-        period.min(LONGEST_PROBE_S)
+        self.usual_under(slot, self.steered_price(), self.own_prices(slot), self.floor_s()).min(LONGEST_PROBE_S)
     }
 
     /// How long a page is let alone that was gone so many times in a row.
     fn probe_s(&self, slot: u32, misses: u8) -> f64 {
-        let period = self.usual_period_s(slot).max(PROBE_S);
-        if misses <= 1 { period.min(PROBED_BY_S) } else { period * RARER.powi(i32::from(misses) - 1) }
+        let again = i32::from(misses.max(1)) - 1;
+        let (period, soonest) = (self.usual_period_s(slot), PROBE_S * RARER.powi(again));
+        if again == 0 { period.clamp(soonest, PROBED_BY_S) } else { soonest.max(period * MUCH_RARER.powi(again)) }
     }
 
     fn missed(&mut self, slot: u32, now: f64) {
@@ -670,10 +697,22 @@ impl State {
         Watched::of_parts(page.state, f64::from(page.depth) / 255.0, None)
     }
 
+    /// The time in which the budget visits every page once, as far as is known.
+    fn round_or_first_s(&self) -> f64 {
+        if self.round_s.is_finite() { self.round_s } else { FIRST_ROUND_S }
+    }
+
     /// The most time between visits that the floor leaves any page.
     pub(crate) fn floor_s(&self) -> f64 {
-        let round_s = if self.round_s.is_finite() { self.round_s } else { FIRST_ROUND_S };
-        round_s / self.settings.floor_share
+        self.round_or_first_s() / self.settings.floor_share
+    }
+
+    /// The age that counts as much as a stale copy does, in seconds: by it groups that aim at age share a price with others.
+    ///
+    /// Of a page that hardly changes the utility after t is `λ t^2/2` for freshness and `λ t^3/3` for age. They are worth the same after the time in
+    /// which the budget visits every page once, so that of equal groups neither takes the visits of the other.
+    pub(crate) fn stale_age_s(&self) -> f64 {
+        2.0 / 3.0 * self.round_or_first_s()
     }
 
     /// How often a page in no trouble is visited at a price, in seconds, and why.
@@ -695,6 +734,25 @@ impl State {
 
     /// How often a page is visited at a price, if its host and its group have these and the floor leaves every page so much time.
     pub(crate) fn period_under(&self, slot: u32, price: f64, own: OwnPrices, floor: f64) -> (f64, Why) {
+        self.period_by(slot, floor, |aim| {
+            let (wanted, is_hinted) = self.wanted_s(slot, aim, price.max(own.most()));
+            let why = match is_hinted {
+                true => Why::Hint,
+                false if own.most() <= price => Why::Price,
+                false if own.group > own.host => Why::GroupPrice,
+                false => Why::HostPrice,
+            };
+            (wanted, why)
+        })
+    }
+
+    /// The same in the long run, in seconds: what a hint brings about once does not come again.
+    pub(crate) fn usual_under(&self, slot: u32, price: f64, own: OwnPrices, floor: f64) -> f64 {
+        self.period_by(slot, floor, |aim| (self.plain_s(slot, aim, price.max(own.most())), Why::Price)).0
+    }
+
+    /// How often a page is visited whose weight has it visited so often for an aim, and why.
+    fn period_by(&self, slot: u32, floor: f64, wanted: impl FnOnce(Aim) -> (f64, Why)) -> (f64, Why) {
         let (page, rare) = (self.pages.get(slot), self.pages.rare(slot));
         if let Some(pin) = rare.pin_s {
             return (pin.max(LEAST_PERIOD_S), Why::Pin);
@@ -703,14 +761,7 @@ impl State {
             GroupRule::Every(period) => return (period.seconds().max(LEAST_PERIOD_S), Why::GroupPeriod),
             GroupRule::Aim(aim) => aim,
         };
-        let (wanted, is_hinted) =
-            if page.weight > 0.0 { self.wanted_s(slot, aim, price.max(own.most())) } else { (f64::INFINITY, false) };
-        let why = match is_hinted {
-            true => Why::Hint,
-            false if own.most() <= price => Why::Price,
-            false if own.group > own.host => Why::GroupPrice,
-            false => Why::HostPrice,
-        };
+        let (wanted, why) = if page.weight > 0.0 { wanted(aim) } else { (f64::INFINITY, Why::Price) };
         let (most, binding) = if rare.max_s <= floor { (rare.max_s, Why::MaxPeriod) } else { (floor, Why::Floor) };
         let (period, why) = if wanted > most { (most, binding) } else { (wanted, why) };
         let least = rare.min_s.max(LEAST_PERIOD_S);

@@ -108,6 +108,16 @@ impl PageTerms {
     pub const fn group(&self) -> GroupId {
         self.group
     }
+
+    /// The least time between visits; zero where any will do.
+    pub const fn min_period(&self) -> Period {
+        self.min_period
+    }
+
+    /// The most time between visits that was promised; never where none was.
+    pub const fn max_period(&self) -> Period {
+        self.max_period
+    }
 }
 
 /// A period that can be waited for: positive and finite.
@@ -197,8 +207,8 @@ impl HostLimits {
 /// By which rule the pages of a group become due.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum GroupRule {
-    /// By the price, for an aim. Aims in one scheduler share a price: ages are in seconds squared where the others are in
-    /// seconds, so that weights of groups that aim at age must be set accordingly.
+    /// By the price, for an aim. Groups with different aims share a price: a copy whose age is two thirds of the time in which the budget visits every
+    /// page once counts like a stale one, so that equal groups of pages that change rarely get equal numbers of visits.
     Aim(Aim),
     /// Every so often, whatever is known; not shorter than a second.
     Every(Period),

@@ -208,6 +208,43 @@ fn neither_new_pages_nor_those_with_hints_at_every_turn_starve() {
     }
 }
 
+/// A notice is for one visit: what it brings about once is not planned for again, and nobody is told that it would be.
+#[test]
+fn one_hint_moves_neither_the_price_nor_what_is_expected() {
+    let settings = Settings::new(2.0, Unit::Day).unwrap();
+    let mut scheduler = Scheduler::open(settings, Memory::new(), 0.0).unwrap();
+    (0..100).for_each(|page| scheduler.add(0.0, PageId(page), PageTerms::new(HostId(0))).unwrap());
+    for hour in 0..60 * 24u32 {
+        let now_s = f64::from(hour) * 3600.0;
+        if hour % 24 == 0 {
+            scheduler.replan(now_s).unwrap();
+        }
+        for lease in scheduler.lease(now_s, 10).unwrap() {
+            let changed = Outcome::Changed { divergence: 1.0, last_change: None };
+            let is_new = lease.page.0.is_multiple_of(3);
+            scheduler.complete(now_s, lease.id, if is_new { changed } else { Outcome::Unchanged }).unwrap();
+        }
+    }
+    let now_s = 60.0 * DAY;
+    scheduler.replan(now_s).unwrap();
+    let told = |scheduler: &mut Scheduler<Memory>| {
+        let [as_is, doubled] = [1.0, 2.0].map(|factor| scheduler.forecast(factor).unwrap().all.freshness);
+        let other = scheduler.explain(now_s, PageId(2)).unwrap().period.seconds();
+        [scheduler.status(now_s).price, scheduler.expected().freshness, as_is, doubled, other]
+    };
+    let before = told(&mut scheduler);
+    let page = PageId(1);
+    let own = scheduler.explain(now_s, page).unwrap().period;
+    scheduler.hint(now_s, page, HintKind::Push, now_s).unwrap();
+    scheduler.replan(now_s).unwrap();
+    for (before, after) in before.into_iter().zip(told(&mut scheduler)) {
+        assert!((after / before - 1.0).abs() < 0.01, "{before} {after}");
+    }
+    // The page itself is due at once.
+    let explained = scheduler.explain(now_s, page).unwrap();
+    assert_eq!((explained.due_s, explained.binding, explained.period), (Some(now_s), Binding::Budget, own));
+}
+
 /// So many pages that were seen a minute ago at the latest, each of which is visited again every second.
 fn seen(pages: u64, now_s: f64) -> Scheduler<Memory> {
     let start_s = now_s - 60.0;

@@ -6,7 +6,7 @@ use everfresh::policy::Aim;
 use everfresh::{Period, Unit};
 use everfresh_sched::{
     Constraints, Error, Event, GroupId, GroupRule, HostId, HostLimits, Lease, LeaseId, Memory, Outcome, PageId,
-    PageTerms, Result, Scheduler, Settings, State, Store, Week,
+    PageTerms, Result, Scheduler, Settings, State, Store, Trouble, Week,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -197,10 +197,22 @@ impl Model {
         }
     }
 
+    /// Is a page let alone for good? Never after one miss, and always after seven: 1, 3, 9, ... 729 days.
+    fn is_retired<S: Store>(&self, scheduler: &Scheduler<S>, id: u64) -> bool {
+        let misses = self.pages.get(&id).map_or(0, |page| page.gone);
+        let is_retired = scheduler.state().trouble(PageId(id)) == Some(Trouble::Retired);
+        assert!(
+            if is_retired { misses > 1 } else { misses < 7 },
+            "seed {}: page {id} after {misses} misses",
+            self.seed
+        );
+        is_retired
+    }
+
     fn add<S: Store>(&mut self, scheduler: &mut Scheduler<S>) {
         let id = self.some_page();
         let (terms, known) = self.terms();
-        let is_retired = self.pages.get(&id).is_some_and(|page| page.gone > 6);
+        let is_retired = self.is_retired(scheduler, id);
         match scheduler.add(self.now_s, PageId(id), terms) {
             Ok(()) if is_retired => {
                 let page = self.pages.get_mut(&id).unwrap();
@@ -334,7 +346,11 @@ impl Model {
             let (seed, now_s) = (self.seed, self.now_s);
             let page = self.pages.get_mut(&lease.page.0).unwrap();
             assert!(page.lease.is_none(), "seed {seed}: page {} leased twice", lease.page.0);
-            assert!(page.gone <= 6, "seed {seed}: a retired page is visited");
+            assert_ne!(
+                scheduler.state().trouble(lease.page),
+                Some(Trouble::Retired),
+                "seed {seed}: a retired page is visited"
+            );
             let since = now_s - page.seen_s;
             assert!(!page.copied || since >= page.min_s - 0.25, "seed {seed}: {since} < {}", page.min_s);
             assert_eq!(lease.host.0, page.host);

@@ -1,6 +1,7 @@
 //! Records of every version stay readable: `records/` has what each wrote.
 //!
-//! `EVERFRESH_WRITE=1 cargo test -p everfresh-sched --test records` writes those of the present version, for a new one.
+//! `v1.hex` is what version 1 wrote at first, `v1-groups.hex` what it writes since groups have limits, plans are made in slices, and what was learnt of
+//! divergences and hints is kept. `EVERFRESH_WRITE=1 cargo test -p everfresh-sched --test records` writes the latter anew, for a new version.
 
 #![allow(clippy::unwrap_used)]
 
@@ -49,9 +50,13 @@ fn scheduler() -> (Scheduler<Memory>, Vec<Event>) {
     scheduler.hint(at(50.0), PageId(0), HintKind::Feed, at(49.5)).unwrap();
     scheduler.block(at(50.0), HostId(0), at(60.0)).unwrap();
     scheduler.remove(at(51.0), PageId(3)).unwrap();
-    // Younger than the fixture.
+    // From here on what `v1.hex` does not have.
     scheduler.limit_group(at(52.0), GroupId(7), limits).unwrap();
     scheduler.block_group(at(52.0), GroupId(8), at(60.0)).unwrap();
+    while !scheduler.plan_on(at(53.0), 2).unwrap() {}
+    for lease in scheduler.lease(at(61.0), 4).unwrap() {
+        scheduler.complete(at(61.0), lease.id, outcomes[0]).unwrap();
+    }
     let events = scheduler.store().events().to_vec();
     (scheduler, events)
 }
@@ -81,30 +86,51 @@ fn written() -> String {
     text
 }
 
-#[test]
-fn records_of_version_1_are_readable() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/v1.hex");
-    if std::env::var("EVERFRESH_WRITE").is_ok() {
-        std::fs::write(path, written()).unwrap();
-    }
-    let text = std::fs::read_to_string(path).unwrap();
+/// The path of a fixture.
+fn stored(name: &str) -> String {
+    format!("{}/tests/records/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What a fixture's events come to, and the state that it has; both must tell the same.
+fn read(name: &str, count: usize) -> (State, State) {
+    let text = std::fs::read_to_string(stored(name)).unwrap();
     let mut lines = text.lines().map(bytes);
     let events = record::events(&lines.next().unwrap()).unwrap();
-    assert_eq!(events.len(), 29);
+    assert_eq!(events.len(), count);
     let mut folded = None;
     for event in &events {
         State::fold(&mut folded, event).unwrap();
     }
-    let stored = State::read(lines.map(Result::Ok)).unwrap().unwrap();
-    let (folded, mut pages) = (folded.unwrap(), stored.pages().collect::<Vec<_>>());
+    let state = State::read(lines.map(Result::Ok)).unwrap().unwrap();
+    let (folded, mut pages) = (folded.unwrap(), state.pages().collect::<Vec<_>>());
     pages.sort_unstable();
     assert_eq!(pages, [PageId(0), PageId(1), PageId(2)]);
-    assert_eq!((stored.settings(), stored.host_limits(HostId(1))), (folded.settings(), folded.host_limits(HostId(1))));
+    assert_eq!((state.settings(), state.host_limits(HostId(1))), (folded.settings(), folded.host_limits(HostId(1))));
     for page in pages {
-        assert_eq!((stored.terms(page), stored.seen_s(page)), (folded.terms(page), folded.seen_s(page)));
+        assert_eq!((state.terms(page), state.seen_s(page)), (folded.terms(page), folded.seen_s(page)));
     }
-    assert_eq!(stored.live().collect::<Vec<_>>(), folded.live().collect::<Vec<_>>());
-    assert_eq!(stored.group_limits(GroupId(7)), HostLimits::NONE);
+    assert_eq!(state.live().collect::<Vec<_>>(), folded.live().collect::<Vec<_>>());
+    (state, folded)
+}
+
+#[test]
+fn records_of_version_1_are_readable() {
+    let (state, _) = read("v1.hex", 29);
+    assert_eq!(state.group_limits(GroupId(7)), HostLimits::NONE);
+}
+
+#[test]
+fn what_version_1_writes_since_groups_have_limits_is_readable() {
+    if std::env::var("EVERFRESH_WRITE").is_ok() {
+        std::fs::write(stored("v1-groups.hex"), written()).unwrap();
+    }
+    let (_, events) = scheduler();
+    for kind in ["GroupLimited", "GroupBlocked", "Planned", "Hinted", "Blocked", "Removed", "Altered", "Ruled"] {
+        assert!(events.iter().any(|event| format!("{event:?}").starts_with(kind)), "{kind}");
+    }
+    let (state, folded) = read("v1-groups.hex", events.len());
+    assert_eq!(state.group_limits(GroupId(7)), folded.group_limits(GroupId(7)));
+    assert!(state.group_limits(GroupId(7)).gap() == seconds(2.5) && state.group_limits(GroupId(8)) == HostLimits::NONE);
 }
 
 #[test]

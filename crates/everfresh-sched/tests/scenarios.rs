@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+use everfresh::policy::Aim;
 use everfresh::{Period, Unit};
 use everfresh_sched::{
     Binding, Closed, Constraints, Error, Event, GroupId, GroupRule, HintKind, HostId, HostLimits, Lease, LeaseId,
-    Memory, Outcome, PageId, PageTerms, Scheduler, Settings, Store, Week,
+    Memory, Outcome, PageId, PageTerms, Scheduler, Settings, Store, Trouble, Week,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,6 +93,7 @@ fn a_page_takes_at_most_64_bytes_beyond_its_key() {
     }
 }
 
+/// Thrice as long each time, or nine times as long where visits are rarer: a page that was visited every hour is soon found to be there again.
 #[test]
 fn pages_that_are_gone_are_probed_ever_more_rarely_then_retired_but_not_forgotten() {
     let mut scheduler = open(per_day(100.0));
@@ -101,16 +103,44 @@ fn pages_that_are_gone_are_probed_ever_more_rarely_then_retired_but_not_forgotte
     let gone = |_: f64, lease: &Lease| if lease.page.0 == 1 { Outcome::Gone } else { Outcome::Unchanged };
     let visits = drive(&mut scheduler, (0.0, 500.0 * DAY), 10.0 * DAY, gone);
     let probes: Vec<f64> = visits.iter().filter(|(_, lease)| lease.page.0 == 1).map(|(now, _)| now / DAY).collect();
-    assert_eq!(probes.len(), 4, "{probes:?}");
-    for (pair, expected) in probes.windows(2).zip([1.0, 9.0, 81.0]) {
+    // Visited some 33 times a day: after 4 misses nine times nine times nine times that is longer than 27 days.
+    assert_eq!(probes.len(), 6, "{probes:?}");
+    for (pair, expected) in probes.windows(2).zip([1.0, 3.0, 9.0, 27.0]) {
         assert!(((pair[1] - pair[0]) / expected - 1.0).abs() < 0.06, "{probes:?}");
     }
+    assert!((81.0..365.0).contains(&(probes[5] - probes[4])), "{probes:?}");
     assert_eq!(scheduler.explain(500.0 * DAY, PageId(1)).unwrap().binding, Binding::Retired);
     assert_eq!(scheduler.status(500.0 * DAY).retired, 1);
     // It is asked for again.
     scheduler.add(500.0 * DAY, PageId(1), PageTerms::new(HostId(0))).unwrap();
     let visits = drive(&mut scheduler, (500.0 * DAY, 510.0 * DAY), DAY, unchanged);
     assert!(visits.iter().any(|(_, lease)| lease.page.0 == 1));
+}
+
+/// Groups with different aims share a price: equal pages get about as many visits whatever their groups aim at.
+#[test]
+fn no_aim_takes_the_visits_of_the_others() {
+    let aims = [Aim::Freshness, Aim::Age, Aim::Harmonic, Aim::Content];
+    for (budget, days) in [(400.0, 40.0), (20.0, 400.0)] {
+        let mut scheduler = open(per_day(budget));
+        for (group, aim) in (0..).zip(aims) {
+            scheduler.rule(0.0, GroupId(group), GroupRule::Aim(aim)).unwrap();
+        }
+        for id in 0..200 {
+            let group = GroupId(u16::try_from(id % 4).unwrap());
+            scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0)).in_group(group)).unwrap();
+        }
+        let mut changing = changing_every(30.0 * 24.0);
+        let visits = drive(&mut scheduler, (0.0, days * DAY), DAY, |now_s, lease| changing(now_s, lease));
+        let second_half = visits.iter().filter(|(now_s, _)| *now_s > days / 2.0 * DAY);
+        let mut of = [0.0; 4];
+        second_half.for_each(|(_, lease)| of[(lease.page.0 % 4) as usize] += 1.0);
+        let all: f64 = of.iter().sum();
+        println!("{budget}: {of:?}");
+        for (visits, aim) in of.into_iter().zip(aims) {
+            assert!((0.15..0.4).contains(&(visits / all)), "{aim:?}: {visits} of {all}");
+        }
+    }
 }
 
 /// What is in trouble must not cost more than what is not: with a visit to each page in fifty days, a page that is gone is probed once, after
@@ -155,6 +185,25 @@ fn a_hint_of_a_page_that_is_gone_makes_no_frequent_probes() {
     let visits = drive(&mut scheduler, (120.0 * DAY, 600.0 * DAY), 10.0 * DAY, gone);
     let times: Vec<f64> = visits.iter().filter(|(_, lease)| lease.page == page).map(|(now, _)| now / DAY).collect();
     assert!(times[0] < 140.0 && times.len() == 2 && times[1] - times[0] > 8.0, "{times:?}");
+}
+
+/// Somebody says that a retired page is there again, and its visit fails: it is probed once more, and found.
+#[test]
+fn a_notice_of_a_retired_page_is_not_lost_with_one_failure() {
+    let mut scheduler = open(per_day(2.0));
+    (0..100).for_each(|id| scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0))).unwrap());
+    let page = PageId(1);
+    let gone = |_: f64, lease: &Lease| if lease.page == page { Outcome::Gone } else { Outcome::Unchanged };
+    drive(&mut scheduler, (0.0, 900.0 * DAY), 10.0 * DAY, gone);
+    assert_eq!(scheduler.state().trouble(page), Some(Trouble::Retired));
+    scheduler.hint(900.0 * DAY, page, HintKind::Push, 900.0 * DAY).unwrap();
+    let mut seen = 0;
+    let fails_first = |_: f64, lease: &Lease| {
+        seen += u32::from(lease.page == page);
+        if lease.page == page && seen == 1 { Outcome::Failed { retryable: true } } else { Outcome::Unchanged }
+    };
+    drive(&mut scheduler, (900.0 * DAY, 930.0 * DAY), 10.0 * DAY, fails_first);
+    assert_eq!((seen, scheduler.state().trouble(page)), (2, Some(Trouble::None)));
 }
 
 /// An older log may have probes after the page would be retired today: it stays so, and can be taken back.

@@ -1,7 +1,6 @@
 //! `everfresh add`: pages into a store.
 
 use anyhow::{Context, Result};
-use everfresh::Period;
 use everfresh_sched::{PageId, PageTerms, Trouble};
 use everfresh_store::Durable;
 use serde::Serialize;
@@ -100,6 +99,9 @@ impl<'a> Adding<'a> {
         let (page, is_named) = self.desk.find(&listed.address)?;
         let before = self.desk.scheduler.state().terms(page).ok();
         let mut terms = before.unwrap_or_else(|| PageTerms::new(host));
+        if listed.host.is_some() {
+            terms = terms.at_host(host);
+        }
         if let Some(group) = group {
             terms = terms.in_group(group);
         }
@@ -127,12 +129,17 @@ impl<'a> Adding<'a> {
 
     fn write(&mut self) -> Result<()> {
         let answers = self.desk.scheduler.add_all(self.desk.now_s, &self.waiting).map_err(failure)?;
+        for (answer, (page, terms)) in answers.iter().zip(self.waiting.drain(..)) {
+            if answer.is_ok() {
+                self.done.added += 1;
+                continue;
+            }
+            // A list may name a page twice: what it says last counts.
+            self.desk.scheduler.hold();
+            self.desk.scheduler.change(self.desk.now_s, page, terms).map_err(failure)?;
+            self.done.known += 1;
+        }
         self.desk.scheduler.release().map_err(failure)?;
-        let added = answers.iter().filter(|answer| answer.is_ok()).count() as u64;
-        self.done.added += added;
-        // A list may name a page twice.
-        self.done.known += answers.len() as u64 - added;
-        self.waiting.clear();
         self.altered = 0;
         Ok(())
     }
@@ -153,7 +160,8 @@ fn with_terms(mut terms: PageTerms, listed: &Listed, all: &TermArgs) -> Result<P
     }
     let (min, max) = (listed.min_period.or(all.min_period), listed.max_period.or(all.max_period));
     if min.is_some() || max.is_some() {
-        let (min, max) = (min.unwrap_or(Period::ZERO), max.unwrap_or(Period::NEVER));
+        // The bound that is not named stays.
+        let (min, max) = (min.unwrap_or(terms.min_period()), max.unwrap_or(terms.max_period()));
         terms = terms.with_periods(min, max).context("cannot set its bounds")?;
     }
     match listed.pin {

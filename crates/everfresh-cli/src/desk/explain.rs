@@ -16,6 +16,11 @@ pub(crate) struct Page {
     pub page: String,
     pub host: Option<String>,
     pub group: Option<String>,
+    pub weight: f64,
+    pub cost: f64,
+    /// The bounds on the time between visits.
+    pub min_period_days: Option<f64>,
+    pub max_period_days: Option<f64>,
     pub visits: u32,
     pub changes: u32,
     /// live, failing, gone or retired
@@ -64,6 +69,10 @@ pub(crate) fn tell(desk: &mut Desk, found: &Explanation) -> Result<Page> {
         page: store.address(found.page).map_err(failure)?.unwrap_or_else(|| found.page.0.to_string()),
         host,
         group,
+        weight: found.terms.weight(),
+        cost: found.terms.cost(),
+        min_period_days: output::days(found.terms.min_period()).filter(|days| *days > 0.0),
+        max_period_days: output::days(found.terms.max_period()),
         visits: found.visits,
         changes: found.changes,
         state: state(found.trouble),
@@ -109,11 +118,27 @@ fn hinted(kind: HintKind) -> &'static str {
     }
 }
 
+/// What is asked for a page beside what is asked for any.
+fn asked(found: &Explanation) -> Option<String> {
+    let terms = &found.terms;
+    let parts = [
+        (terms.weight() != 1.0).then(|| format!("weight {}", output::number(terms.weight()))),
+        (terms.cost() != 1.0).then(|| format!("cost {}", output::number(terms.cost()))),
+        (terms.min_period() > Period::ZERO).then(|| format!("at least {} between visits", terms.min_period())),
+        (terms.max_period() < Period::NEVER).then(|| format!("at most {} between visits", terms.max_period())),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 fn text(found: &Explanation, told: &Page, now_s: f64, is_copied: bool) -> String {
     let mut grid = output::Grid::new(&[&told.page, ""]).left(1);
     let mut line = |name: &str, value: String| grid.row(vec![name.to_owned(), value]);
     line("host", told.host.clone().unwrap_or_default());
     line("group", told.group.clone().unwrap_or_default());
+    if let Some(asked) = asked(found) {
+        line("asked", asked);
+    }
     line("compared", format!("{}, {} changed", output::count(f64::from(told.visits), "time"), told.changes));
     line("believed to change", format!("{} a day", output::number(told.rate_per_day)));
     if let Some(curve) = found.curve {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use everfresh::Period;
-use everfresh_crawl::content::{Content, Kind, Rules};
+use everfresh_crawl::content::{Content, HintFrom, Kind, Rules};
 use everfresh_crawl::fetch::Address;
 
 /// What a list says of a page.
@@ -103,6 +103,12 @@ fn sitemap(shown: &str, bytes: &[u8], take: &mut dyn FnMut(Listed) -> Result<()>
     let content = Content::read(bytes, Some("application/xml"), &Rules::default());
     if !matches!(content.kind(), Kind::Sitemap | Kind::Feed) {
         bail!("cannot read `{shown}`: it must be a sitemap or a feed");
+    }
+    if content.hints().iter().any(|hint| hint.from == HintFrom::SitemapIndex) {
+        bail!(
+            "cannot take pages from `{shown}`: it is an index of sitemaps; name these, or let `everfresh run` follow them: `address` \
+             and `follow = true` of a source in everfresh.toml"
+        );
     }
     for (number, hint) in (1..).zip(content.hints()) {
         let place = || format!("{shown}, entry {number}");

@@ -9,7 +9,7 @@ use everfresh_crawl::content::{Hint, HintFrom};
 use everfresh_crawl::fetch::{Address, Manners, Sources};
 use everfresh_crawl::warc::{self, Archive};
 use everfresh_sched::{
-    Freshness, HintKind, HostId, HostLimits, LeaseId, Outcome, PageId, PageTerms, Scheduler, Status,
+    Freshness, HintKind, HostId, HostLimits, LeaseId, Outcome, PageId, PageTerms, Scheduler, Status, Trouble,
 };
 use everfresh_store::{Durable, is_full};
 use tokio::sync::mpsc;
@@ -433,6 +433,10 @@ impl Keeper {
         let outcomes: Vec<_> = all.iter().map(|found| (found.lease, found.outcome)).collect();
         // One whose lease has expired meanwhile is refused, and visited again.
         self.scheduler.complete_all(now_s, &outcomes).map_err(failure)?;
+        let is_retired = |found: &&Found| self.scheduler.state().trouble(found.page) == Some(Trouble::Retired);
+        for found in all.iter().filter(|found| found.outcome == Outcome::Gone).filter(is_retired) {
+            warn!(page = found.address, "gone for good: it is visited no more; `everfresh add` takes it back");
+        }
         Ok(())
     }
 

@@ -246,7 +246,7 @@ mod tests {
             for guess in [0.0, 1e-9, 1.0, 0.9 * estimate.per_second()] {
                 let rate = page.rate_near(Rate::estimated(guess));
                 let off = (rate.per_second() / estimate.per_second() - 1.0).abs();
-                assert!(off < 1e-11, "after {visit} visits, from {guess}: {rate} for {estimate}");
+                assert!(off < 1e-12, "after {visit} visits, from {guess}: {rate} for {estimate}");
             }
         }
         Ok(())

@@ -59,7 +59,7 @@ const MAKE_UP: f64 = 12.0;
 const SLACK: f64 = 0.005;
 /// With fewer visits a page than this in a run, an epoch is a small part of a period: a price that falls a little makes many more pages due
 /// than it adds to their frequencies. Those that will be due are counted then.
-const SPARSE: f64 = 6.0;
+const SPARSE: f64 = 12.0;
 
 /// Runs a policy; nothing when the watch stopped it.
 pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {

@@ -322,7 +322,10 @@ likeliest for it, or one is placed by --eagerness (OP08 appendix B); one that th
 happened then. Each page counts from its first visit to its last. Of more than 5000 pages some are
 drawn evenly.
 
-Your own visits stand first. All others make as many, and learn only from their own.";
+Your own visits stand first. All others make as many, and learn only from their own. `optimal` is
+told each page's mean rate: the best where pages change at random, elsewhere others may have more
+(hs-s is told how equality is lost, page by page). An error is one standard error, over pages and
+over runs.";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_EXAMPLES)]
@@ -808,8 +811,14 @@ revision) and, for --objective content, shingles.csv.zst (page,time_unix,n,added
 
 The result: visits, the share of time that copies were fresh, their age, the share of content that
 differed (staleness); how much of the optimum's gain over uniform at the same visits the policy
-has; and how many of its visits the optimum needs for the same. Visits with a star are more than 2 %
-off the budget.";
+has; and how many of its visits the optimum needs for the same. An error is one standard error of the
+number before it: over pages, and over runs too where there are several (--seeds); that of the gain
+is over pages. Visits with a star are more than 2 % off the budget.
+
+The optimum is `optimal` where pages change at random at constant rates (poisson, mortal). Elsewhere
+known rates are not all there is to know: it is `optimal` or hs-s there, whichever has more at the
+budget, and for content fs-s; the second line says who. All of these give a page one period for good,
+so that who learns what holds now, a rate that drifted or an hour, can have more than 100 %.";
 
 /// What stands after the flags of `simulate`, with every policy by name.
 fn simulate_help() -> String {
@@ -948,18 +957,10 @@ impl std::str::FromStr for WorldArg {
         if let Some(path) = text.strip_prefix("snapshots:") {
             return Ok(WorldArg::Snapshots(path.into()));
         }
-        let rates = match text {
-            "constant" => Rates::Constant,
-            "gamma" => Rates::Gamma,
-            "lognormal" => Rates::Lognormal,
-            "log-uniform" => Rates::LogUniform,
-            "five-classes" => Rates::FiveClasses,
-            _ => {
-                return Err(
-                    "must be constant, gamma, lognormal, log-uniform, five-classes, trace:DIR or snapshots:PATH"
-                        .to_owned(),
-                );
-            }
+        let Some(rates) = Rates::ALL.into_iter().find(|rates| rates.name() == text) else {
+            return Err(
+                "must be constant, gamma, lognormal, log-uniform, five-classes, trace:DIR or snapshots:PATH".into()
+            );
         };
         Ok(WorldArg::Rates(rates))
     }

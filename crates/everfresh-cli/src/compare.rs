@@ -32,7 +32,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let contest =
         Contest { world: &logged.world, conditions, seeds: args.seeds, goal: Goal::Freshness, hold_peers: true };
     let line = ShareLine::new();
-    let standings = Runner { line: &line, of: 0.8, from: 0.0 }.compare(&contest, &entries)?;
+    let runs = Runner { line: &line, of: 0.8, from: 0.0 }.run(&contest, &entries)?;
+    let standings: Vec<Standing> = runs.iter().map(|(entry, scores)| Standing::alone(*entry, scores)).collect();
     let needs = Runner { line: &line, of: 0.2, from: 0.8 }.visits_for(&contest, logged.own.freshness().mean)?;
     drop(line);
     let report = Report::new(pages, &logged, &standings, needs);

@@ -322,11 +322,13 @@ impl Goal {
         }
     }
 
-    /// The policy that is told all rates and does best without being told the changes themselves.
-    pub const fn optimum(self) -> Entrant {
+    /// Who may be the optimum of a world: policies that are told what each page is like, but not the changes themselves. Known rates are
+    /// the best of that only where pages change at random, at constant rates; elsewhere known curves may be, and are not always.
+    fn candidates(self, world: &World) -> &'static [Entrant] {
         match self {
-            Goal::Freshness => E::Optimal,
-            Goal::Content => E::FsS,
+            Goal::Content => &[E::FsS],
+            Goal::Freshness if world.is_poisson() => &[E::Optimal],
+            Goal::Freshness => &[E::Optimal, E::HsS],
         }
     }
 }
@@ -375,6 +377,7 @@ const FRONTIER_PAGES: usize = 2000;
 #[derive(Clone, Debug)]
 pub struct Frontier {
     step: usize,
+    optimum: Entrant,
     points: Vec<Point>,
 }
 
@@ -418,10 +421,11 @@ impl Contest<'_> {
         #[expect(clippy::cast_possible_truncation, reason = "clamped")]
         let (first, last) = ((low - 5.0).floor().max(-30.0) as i32, (high + 0.01).ceil().min(30.0) as i32);
         let (seeds, mut done) = (self.seeds.max(1) as f64, 0.0);
+        let best = self.optimum(&world, watch)?;
         let mut points: Vec<Point> = Vec::new();
         for seed in self.seeds() {
             let conditions = Conditions { seed, ..self.conditions };
-            let optimum = Optimum::of(self.goal, &world, &conditions);
+            let optimum = Optimum::of(best, &world, &conditions);
             for (at, power) in (first..=last).enumerate() {
                 let conditions = Conditions { budget: base * f64::from(power).exp2(), ..conditions };
                 let share = done / (seeds * f64::from(last - first + 1));
@@ -438,7 +442,26 @@ impl Contest<'_> {
         }
         // A load at which nobody was visited places nothing.
         points.retain(|point| point.load > 0.0 && point.optimum.is_finite());
-        Some(Frontier { step, points })
+        Some(Frontier { step, optimum: best, points })
+    }
+
+    /// Which of the candidates has more at the budget, over all seeds.
+    fn optimum(&self, world: &World, watch: &dyn Watch) -> Option<Entrant> {
+        let candidates = self.goal.candidates(world);
+        if let [only] = candidates {
+            return Some(*only);
+        }
+        let goes_on = |_: f64| watch.goes_on(0.0);
+        let mut best = (E::Optimal, f64::NEG_INFINITY);
+        for entrant in candidates.iter().copied() {
+            let mut reached = 0.0;
+            for seed in self.seeds() {
+                let conditions = Conditions { seed, ..self.conditions };
+                reached += self.goal.reached(&entrant.run_steered(world, &conditions, &goes_on)?).mean;
+            }
+            best = if reached > best.1 { (entrant, reached) } else { best };
+        }
+        Some(best.0)
     }
 
     /// What uniform and optimum reach in one run each.
@@ -477,15 +500,23 @@ impl Contest<'_> {
             let mean = (on_sample - uniform) / (optimum - uniform);
             Measured { mean, error: self.error_of_share(scores, frontier, load, mean) }
         });
+        let optimum_needs = frontier.load_for(on_sample).map(|needed| needed / load);
+        Standing { share, optimum_needs, ..Standing::alone(entry, scores) }
+    }
+}
+
+impl Standing {
+    /// What a policy's runs come to, compared with nobody.
+    pub fn alone(entry: impl Into<Entry>, scores: &[Score]) -> Standing {
         Standing {
             entry: entry.into(),
-            load,
+            load: mean(scores.iter().map(Score::load)),
             visits: mean(scores.iter().map(|score| score.visits() as f64)),
             freshness: over_seeds(scores, Score::freshness),
             age_s: over_seeds(scores, Score::age_s),
             divergence: over_seeds(scores, Score::divergence),
-            share,
-            optimum_needs: frontier.load_for(on_sample).map(|needed| needed / load),
+            share: None,
+            optimum_needs: None,
         }
     }
 }
@@ -510,17 +541,17 @@ impl Contest<'_> {
     }
 }
 
-/// The optimum for a goal, told once what it has to be told for all budgets.
+/// The optimum, told once what it has to be told for all budgets.
 enum Optimum {
     Rates,
     Curves(Told<Observed>),
 }
 
 impl Optimum {
-    fn of(goal: Goal, world: &World, conditions: &Conditions) -> Optimum {
-        match goal {
-            Goal::Freshness => Optimum::Rates,
-            Goal::Content => Optimum::Curves(truth::told(world, conditions, true)),
+    fn of(entrant: Entrant, world: &World, conditions: &Conditions) -> Optimum {
+        match entrant {
+            E::FsS | E::HsS => Optimum::Curves(truth::told(world, conditions, entrant == E::FsS)),
+            _ => Optimum::Rates,
         }
     }
 
@@ -551,6 +582,11 @@ impl Point {
 }
 
 impl Frontier {
+    /// Who the optimum is: of those who are told what pages are like the one that has most in this world.
+    pub const fn optimum(&self) -> Entrant {
+        self.optimum
+    }
+
     /// The points below and above a load, and where it lies between them over the logarithm of the load.
     fn around(&self, load: f64) -> Option<(&Point, &Point, f64)> {
         if self.points.len() < 2 || load.is_nan() {

@@ -55,6 +55,11 @@ const CLOSE: f64 = 1e-3;
 const STEERED_CLOSE: f64 = 1e-6;
 /// What was spent too much or too little is made up for within so many epochs.
 const MAKE_UP: f64 = 12.0;
+/// Of all visits of a run, this share may be too many or too few without being made up for.
+const SLACK: f64 = 0.005;
+/// With fewer visits a page than this in a run, an epoch is a small part of a period: a price that falls a little makes many more pages due
+/// than it adds to their frequencies. Those that will be due are counted then.
+const SPARSE: f64 = 12.0;
 
 /// Runs a policy; nothing when the watch stopped it.
 pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, watch: &dyn Watch) -> Option<Score> {
@@ -68,8 +73,7 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
     let mut prices =
         Prices::new(if conditions.price > 0.0 { conditions.price } else { 1.0 / conditions.budget }, &hosts);
     let (mut spent, mut allowed, mut from) = (0.0, 0.0, 0.0);
-    // Visits that found nothing, in all and those not yet made up for: unlike what phases do to a count, they do not come back by themselves.
-    let (mut missed, mut lost) = (0.0, 0.0);
+    let whole = conditions.budget * there_s(&cells, 0.0, conditions.duration_s);
     let mut retries = Retries::of(world);
     for (number, to) in epochs.iter().copied().enumerate() {
         if from == conditions.warmup_s {
@@ -80,26 +84,25 @@ pub fn run<P: Policy>(world: &World, mut policy: P, conditions: &Conditions, wat
             let sample: Vec<_> = sampled(&cells).map(|cell| (&cell.about, &cell.memory)).collect();
             policy.learn(&sample);
         }
-        let live = cells.iter().filter(|cell| cell.born_s < to && cell.dies_s > from && !cell.retired).count() as f64;
-        let budget = live * conditions.budget;
-        let made_up = (behind(allowed - spent + lost, live) - lost) / MAKE_UP;
-        let due = (budget + made_up / (to - from)).max(0.2 * budget);
+        let budget = conditions.budget * there_s(&cells, from, to);
+        let due = (budget + behind(allowed - spent, whole, cells.len()) / MAKE_UP).max(0.2 * budget);
         match policy.pricing() {
-            Pricing::Steered => prices.meet(&policy, &cells, retries.without(due), live, (from, to)),
+            Pricing::Steered if conditions.budget * conditions.duration_s < SPARSE => {
+                prices.rank(&policy, &cells, step(cells.len()), budget + allowed - spent, (from, to));
+            }
+            Pricing::Steered => prices.meet(&policy, &cells, retries.without(due), (from, to)),
             Pricing::Ranked => {
                 prices.rank_hosts(&policy, &cells, &hosts, (from, to));
-                prices.rank(&policy, &cells, budget * (to - from) + allowed - spent, (from, to));
+                prices.rank(&policy, &cells, 1, budget + allowed - spent, (from, to));
             }
             Pricing::Given | Pricing::Own => {}
         }
         prices.hold_hosts(&policy, &cells, &hosts, (from, to));
         let scene = Scene { world, policy: &policy, conditions, prices: &prices, learnt: learns };
         let visits = scene.advance_all(&mut cells, &mut hosts, from, to) as f64;
-        let found_nothing = cells.iter().filter(|cell| cell.missed).count() as f64;
-        lost += found_nothing - std::mem::replace(&mut missed, found_nothing) - lost / MAKE_UP;
-        retries.learn(visits, due * (to - from));
+        retries.learn(visits, due);
         spent += visits;
-        allowed += budget * (to - from);
+        allowed += budget;
         from = to;
         if !watch.goes_on((number + 1) as f64 / epochs.len() as f64) {
             return None;
@@ -128,10 +131,15 @@ fn epochs(conditions: &Conditions, pricing: Pricing) -> Vec<f64> {
 }
 
 /// What is to be made up for. The phases of so many pages alone move a count by about the root of their number, which comes
-/// back by itself: correcting it would only make regular visits irregular.
-fn behind(visits: f64, live: f64) -> f64 {
-    let by_chance = 2.0 * live.sqrt();
+/// back by itself: correcting it would only make regular visits irregular. Of a run with few visits a page that would be much.
+fn behind(visits: f64, whole: f64, pages: usize) -> f64 {
+    let by_chance = (2.0 * (pages as f64).sqrt()).min(SLACK * whole);
     visits - visits.clamp(-by_chance, by_chance)
+}
+
+/// How long pages are there between two times, together.
+fn there_s<M>(cells: &[Cell<M>], from: f64, to: f64) -> f64 {
+    cells.iter().map(|cell| (cell.dies_s.min(to) - cell.born_s.max(from)).max(0.0)).sum()
 }
 
 /// Often at first, then whenever a tenth more time has passed.
@@ -140,7 +148,12 @@ fn learns_at(epoch: usize) -> bool {
 }
 
 fn sampled<M>(cells: &[Cell<M>]) -> impl Iterator<Item = &Cell<M>> {
-    cells.iter().step_by(cells.len().div_ceil(SAMPLE).max(1))
+    cells.iter().step_by(step(cells.len()))
+}
+
+/// Every how many pages there is one of the sample.
+fn step(pages: usize) -> usize {
+    pages.div_ceil(SAMPLE).max(1)
 }
 
 /// How many visits there are for each that is due: where some fail and are soon tried again, more than one.
@@ -243,16 +256,16 @@ impl Prices {
         self.of_host.get(host as usize).map_or(price, |own| own.max(price))
     }
 
-    /// Finds the price at which pages are visited `due` times a second, judged on a sample.
-    fn meet<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], due: f64, live: f64, (from, to): (f64, f64)) {
+    /// Finds the price at which pages are visited `due` times in an epoch, judged on a sample.
+    fn meet<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], due: f64, (from, to): (f64, f64)) {
         let sample: Vec<_> = sampled(cells).filter(|cell| cell.lives(from, to)).collect();
         if sample.is_empty() || due <= 0.0 {
             return;
         }
-        let scale = live / sample.len() as f64;
+        let scale = cells.iter().filter(|cell| cell.lives(from, to)).count() as f64 / sample.len() as f64;
         let demand = |price: f64| {
             let parts = sample.par_chunks(CHUNK).map(|chunk| {
-                let wanted = |cell: &Cell<_>| cell.demand(policy, self.on_host(cell.host, price), to - from);
+                let wanted = |cell: &Cell<_>| cell.demand(policy, self.on_host(cell.host, price), (from, to));
                 chunk.iter().map(|cell| cell.about.cost * wanted(cell)).sum()
             });
             scale * parts.collect::<Vec<f64>>().iter().sum::<f64>()
@@ -261,11 +274,13 @@ impl Prices {
         self.price = price::meeting(due, self.price, STEERED_CLOSE, demand).clamp(1e-30, 1e30);
     }
 
-    /// Finds the price at which as many pages are due before the end of an epoch as there are free visits.
-    fn rank<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], free: f64, (from, to): (f64, f64)) {
-        let live: Vec<_> = cells.iter().filter(|cell| cell.lives(from, to)).collect();
-        let is_due = |cell: &Cell<P::Memory>, price: f64| cell.is_due(policy, self.on_host(cell.host, price), to);
-        let due = |price: f64| live.par_iter().filter(|cell| is_due(cell, price)).count() as f64;
+    /// Finds the price at which as many visits are due before the end of an epoch as there are free ones, counted on every n-th page.
+    fn rank<P: Policy>(&mut self, policy: &P, cells: &[Cell<P::Memory>], step: usize, free: f64, epoch: (f64, f64)) {
+        let live: Vec<_> = cells.iter().step_by(step).filter(|cell| cell.lives(epoch.0, epoch.1)).collect();
+        let due = |price: f64| {
+            let visits = |cell: &&Cell<P::Memory>| cell.due_in(policy, self.on_host(cell.host, price), epoch);
+            step as f64 * live.par_iter().map(visits).sum::<u64>() as f64
+        };
         // Half a visit is no visit.
         self.price =
             if free < 0.5 { 1e30 } else { price::meeting(free, self.price.min(1e25), CLOSE, due).clamp(1e-30, 1e30) };
@@ -299,8 +314,8 @@ impl Prices {
         }
         for gate in &hosts.capped {
             let live: Vec<_> = gate.pages.iter().map(|at| &cells[*at]).filter(|cell| cell.lives(from, to)).collect();
-            let demand = |price: f64| live.iter().map(|cell| cell.demand(policy, price, to - from)).sum::<f64>();
-            let (wanted, host) = (demand(self.price), gate.host as usize);
+            let demand = |price: f64| live.iter().map(|cell| cell.demand(policy, price, (from, to))).sum::<f64>();
+            let (wanted, host, room) = (demand(self.price), gate.host as usize, gate.cap * (to - from));
             let own = &mut self.of_host[host];
             if policy.clairvoyance() != Clairvoyance::None {
                 // What will happen is not known even to them: the price goes up while visits wait, from a first guess on.
@@ -308,10 +323,9 @@ impl Prices {
                 let dearer = if *own > self.price { 1.2 * *own } else { guess.max(self.price) };
                 *own = if gate.is_behind { dearer } else { *own / 1.2 };
             } else if policy.pricing() == Pricing::Steered {
-                *own =
-                    if wanted > gate.cap { price::meeting(gate.cap, own.max(self.price), CLOSE, demand) } else { 0.0 };
+                *own = if wanted > room { price::meeting(room, own.max(self.price), CLOSE, demand) } else { 0.0 };
             } else {
-                self.stretch[host] = (wanted / gate.cap).max(1.0);
+                self.stretch[host] = (wanted / room).max(1.0);
             }
         }
     }
@@ -333,6 +347,8 @@ pub(crate) struct Cell<M> {
     pub(crate) host: u32,
     pub(crate) born_s: f64,
     pub(crate) dies_s: f64,
+    /// When its end is told; infinite where only the next visit finds it out.
+    told_s: f64,
     pair: Pair,
     memory: M,
     /// The next visit is due so many periods after the last.
@@ -353,9 +369,8 @@ pub(crate) struct Cell<M> {
     stale_since_s: Option<f64>,
     divergence: f64,
     gathered_utility: f64,
-    pub(crate) retired: bool,
-    /// Did its last visit find nothing?
-    missed: bool,
+    /// Did a visit find nothing? It was the last.
+    retired: bool,
     pub(crate) events: u32,
     rng: SplitMix64,
     pub(crate) score: PageScore,
@@ -374,12 +389,14 @@ impl<M> Cell<M> {
         let mut rng = stream(conditions.seed, page.key, 4);
         // The first visits are spread over the first period.
         let factor = if conditions.order == Order::PurelyRandom { Exp1.sample(&mut rng) } else { rng.random() };
+        let is_told = world.ends_are_known || policy.clairvoyance() != Clairvoyance::None;
         let score = PageScore { weight: page.about.weight, ..PageScore::default() };
         Cell {
             about: page.about,
             host: page.host,
             born_s: page.born_s,
             dies_s: page.dies_s,
+            told_s: if is_told { page.dies_s } else { f64::INFINITY },
             pair,
             memory,
             factor,
@@ -394,7 +411,6 @@ impl<M> Cell<M> {
             divergence: 0.0,
             gathered_utility: 0.0,
             retired: false,
-            missed: false,
             events: 0,
             rng,
             score,
@@ -405,8 +421,14 @@ impl<M> Cell<M> {
         self.score = PageScore { weight: self.score.weight, ..PageScore::default() };
     }
 
+    /// Is it there in an epoch, as far as anybody knows?
     fn lives(&self, from: f64, to: f64) -> bool {
-        self.born_s < to && self.dies_s > from && !self.retired
+        self.born_s < to && self.told_s > from && !self.retired
+    }
+
+    /// When it changes next, before its end.
+    fn next_change_s(&self) -> f64 {
+        Some(self.pair.next_s()).filter(|next_s| *next_s < self.dies_s).unwrap_or(f64::INFINITY)
     }
 
     /// Is it there before a time, and has that not been lived through?
@@ -419,15 +441,28 @@ impl<M> Cell<M> {
         policy.period(&self.about, &self.memory, price).seconds().max(1.0)
     }
 
-    /// How often it is to be visited, per second. The next wait begins when a visit is over. What failed is tried again once,
+    /// How often it is to be visited in an epoch. The next wait begins when a visit is over. What failed is tried again once,
     /// however soon, and then goes on as before: a short wait is not one of many in an epoch.
-    fn demand<P: Policy<Memory = M>>(&self, policy: &P, price: f64, epoch_s: f64) -> f64 {
+    fn demand<P: Policy<Memory = M>>(&self, policy: &P, price: f64, (from, to): (f64, f64)) -> f64 {
         let period = self.period(policy, price) + self.latency_s;
-        1.0 / if self.failed { period.max(epoch_s) } else { period }
+        let believed_s = (self.told_s.min(to) - self.born_s.max(from)).max(0.0);
+        believed_s / if self.failed { period.max(to - from) } else { period }
     }
 
     fn is_due<P: Policy<Memory = M>>(&self, policy: &P, price: f64, to: f64) -> bool {
         self.visited_s + self.factor * self.period(policy, price) < to
+    }
+
+    /// How many visits are due before the end of an epoch.
+    fn due_in<P: Policy<Memory = M>>(&self, policy: &P, price: f64, (from, to): (f64, f64)) -> u64 {
+        let (period, end) = (self.period(policy, price), self.told_s.min(to));
+        let left = end - (self.visited_s + self.factor * period).max(from);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive, and at most one a second"
+        )]
+        if left > 0.0 { 1 + (left / (period + self.latency_s)) as u64 } else { 0 }
     }
 
     /// Adds the time up to `to` to the score.
@@ -474,6 +509,8 @@ impl<M> Cell<M> {
         self.failed = world.failures > 0.0 && self.rng.random::<f64>() < world.failures;
         if self.failed {
             Outcome::Failed
+        } else if now_s >= self.dies_s {
+            Outcome::Gone
         } else if self.pair.is_fresh() {
             Outcome::Unchanged
         } else {
@@ -531,7 +568,7 @@ impl<P: Policy> Scene<'_, P> {
     where
         P::Memory: 'c,
     {
-        cells.filter(|cell| cell.has_part_in(to)).fold(0, |sum, cell| {
+        cells.filter(|cell| cell.lives(from, to)).fold(0, |sum, cell| {
             let before = cell.score.visits;
             self.live(cell, from, to);
             sum + u64::from(cell.score.visits - before)
@@ -540,14 +577,12 @@ impl<P: Policy> Scene<'_, P> {
 
     /// The pages of one host: whoever is due first is visited first, none before the gap after the last visit is over.
     fn advance_host(&self, gate: &mut Gate, cells: &mut [&mut Cell<P::Memory>], from: f64, to: f64) -> u64 {
-        let visits =
-            |cells: &[&mut Cell<P::Memory>]| cells.iter().map(|cell| u64::from(cell.score.visits)).sum::<u64>();
-        let (before, mut served) = (visits(cells), 0);
+        let mut visits = 0;
         let is_ranked = self.policy.pricing() == Pricing::Ranked;
         gate.is_behind = false;
         // Times are never negative, and so in the order of their bits.
         let mut due = BinaryHeap::new();
-        for (index, cell) in cells.iter_mut().enumerate().filter(|(_, cell)| cell.has_part_in(to)) {
+        for (index, cell) in cells.iter_mut().enumerate().filter(|(_, cell)| cell.lives(from, to)) {
             due.extend(self.first_wish(cell, from, to).map(|time| Reverse((time.to_bits(), index))));
         }
         while let Some(Reverse((bits, index))) = due.pop() {
@@ -560,7 +595,7 @@ impl<P: Policy> Scene<'_, P> {
                 self.until(cell, f64::INFINITY, to, Clairvoyance::None);
             } else if self.until(cell, time, to, Clairvoyance::None).is_some() {
                 self.visit(cell, time);
-                served += 1;
+                visits += 1;
                 gate.free_s = time + 1.0 / gate.cap;
                 let stretch = self.prices.stretch(cell.host);
                 let next = if is_ranked { f64::INFINITY } else { self.due(cell, stretch, to) };
@@ -568,10 +603,7 @@ impl<P: Policy> Scene<'_, P> {
                 due.extend(wish.map(|time| Reverse((time.to_bits(), index))));
             }
         }
-        let made = visits(cells) - before;
-        // Visits that found pages gone took their turns too.
-        gate.free_s += (made - served) as f64 / gate.cap;
-        made
+        visits
     }
 
     /// When a page on a host with a cap is to be visited first in an epoch, or was to be before it.
@@ -615,11 +647,12 @@ impl<P: Policy> Scene<'_, P> {
     }
 
     /// Lets a page change until its next visit, which is due at a time or, for those who are told of changes, when enough has
-    /// happened: when that is, if it is in this epoch and the page's life.
+    /// happened: when that is, if it is in this epoch and nobody was told that the page is gone. Else the next visit finds it out.
     #[inline]
     fn until(&self, cell: &mut Cell<P::Memory>, due: f64, to: f64, clairvoyance: Clairvoyance) -> Option<f64> {
+        let due = if due < cell.told_s { due } else { f64::INFINITY };
         loop {
-            let change = cell.pair.next_s().min(cell.dies_s);
+            let change = cell.next_change_s();
             let event = change.min(due);
             if event >= to {
                 cell.integrate(to);
@@ -629,13 +662,6 @@ impl<P: Policy> Scene<'_, P> {
             if due < change {
                 return Some(due);
             }
-            if change >= cell.dies_s {
-                // Nobody knows until the next visit, which finds nothing; it is the last.
-                cell.missed = !self.world.ends_are_known && self.comes_again(cell);
-                cell.score.visits += u32::from(cell.missed);
-                cell.retired = true;
-                return None;
-            }
             cell.change(self.policy.clairvoyance());
             if clairvoyance != Clairvoyance::None && self.is_worth_it(cell) {
                 return Some(change);
@@ -643,9 +669,9 @@ impl<P: Policy> Scene<'_, P> {
         }
     }
 
-    /// When the next visit is due, if that is before the end of the epoch; a clairvoyant policy goes when something has happened.
+    /// When the next visit is due, if there is one before the end of the epoch; a clairvoyant policy goes when something has happened.
     fn due(&self, cell: &mut Cell<P::Memory>, stretch: f64, to: f64) -> f64 {
-        if self.policy.clairvoyance() != Clairvoyance::None {
+        if self.policy.clairvoyance() != Clairvoyance::None || cell.retired {
             return f64::INFINITY;
         }
         let price = self.prices.on_host(cell.host, self.prices.price);
@@ -663,12 +689,6 @@ impl<P: Policy> Scene<'_, P> {
         cell.visited_s + cell.asked.1 * stretch * cell.factor
     }
 
-    /// Will the page ever be visited again?
-    fn comes_again(&self, cell: &Cell<P::Memory>) -> bool {
-        let price = self.prices.on_host(cell.host, self.prices.price);
-        self.policy.clairvoyance() == Clairvoyance::None && cell.period(self.policy, price).is_finite()
-    }
-
     fn visit(&self, cell: &mut Cell<P::Memory>, due: f64) {
         // Who remembers nothing has the same period as before.
         if size_of::<P::Memory>() > 0 {
@@ -676,6 +696,10 @@ impl<P: Policy> Scene<'_, P> {
         }
         self.draw_factor(cell);
         let outcome = cell.look(self.world, due);
+        if outcome == Outcome::Gone {
+            cell.retired = true;
+            return;
+        }
         let elapsed = seconds(due - cell.saw_s);
         let visit = Visit { now_s: due, elapsed, outcome, fragments: cell.pair.fragments() };
         self.policy.observe(&cell.about, &mut cell.memory, &visit);

@@ -189,16 +189,14 @@ impl<'a> Stage<'a> {
             let at = usize::try_from(lease.page.0).unwrap_or(usize::MAX);
             let Some(cell) = self.cells.get_mut(at) else { continue };
             cell.live_until(now_s);
-            let is_gone = now_s >= cell.dies_s;
             let found = cell.look(self.world, now_s);
             let outcome = match found {
-                _ if is_gone => Outcome::Gone,
                 policy::Outcome::Gone => Outcome::Gone,
                 policy::Outcome::Unchanged => Outcome::Unchanged,
                 policy::Outcome::Changed { divergence, last_change } => Outcome::Changed { divergence, last_change },
                 policy::Outcome::Failed => Outcome::Failed { retryable: true },
             };
-            if !is_gone && found != policy::Outcome::Failed {
+            if matches!(found, policy::Outcome::Unchanged | policy::Outcome::Changed { .. }) {
                 cell.copy(now_s);
             }
             let back_s = now_s + cell.takes_s(self.world);

@@ -272,19 +272,28 @@ fn build(
     let last = last_s.max(from);
     let to = window.to_unix.unwrap_or(last);
     if to > last {
-        return Err(format!("nothing is known after {last}, got a window to {to}"));
+        return Err(format!("nothing is known after {}, got a window to {}", date(last), date(to)));
+    }
+    if window.from_unix.is_some() && from >= last_s {
+        return Err(format!("nothing is known after {}, got a window from {}", date(last_s), date(from)));
     }
     if from.is_nan() || to.is_nan() || from >= to {
-        return Err(format!("the window must end after it starts, got {from} to {to}"));
+        return Err(format!("the window must end after it starts, got {} to {}", date(from), date(to)));
     }
     let group = |name: &String| groups.get(name).copied().unwrap_or(0);
     let found =
         rows.into_iter().zip(0u64..).filter_map(|((name, rows), key)| page(rows, key, group(&name), (from, to)));
     let pages: Vec<Page> = found.collect();
     if pages.is_empty() {
-        return Err(format!("no page is there between {from} and {to}"));
+        return Err(format!("no page is there between {} and {}", date(from), date(to)));
     }
     Ok((World::new(name, pages), to - from))
+}
+
+/// A time as people write it.
+fn date(unix_s: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "whole seconds will do")]
+    jiff::Timestamp::from_second(unix_s as i64).map_or_else(|_| unix_s.to_string(), |time| time.to_string())
 }
 
 /// A page, if it is there in the window.

@@ -5,7 +5,7 @@ mod sweep;
 
 use anyhow::{Context, Result, bail};
 use everfresh::{Period, Unit};
-use everfresh_sim::contest::{Contest, Entrant, Frontier, Goal, Standing};
+use everfresh_sim::contest::{Contest, Entrant, Goal, Standing};
 use everfresh_sim::entry::Entry;
 use everfresh_sim::scheduled::LONGEST_S;
 use everfresh_sim::trace::{self, Window};
@@ -29,15 +29,15 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<()> {
     let entries = lasting(entries, &args.policies, duration_s)?;
     let contest = contest(args, &world, duration_s)?;
     let line = ShareLine::new();
-    let standings = Runner { line: &line, of: 0.7, from: 0.0 }.compare(&contest, &entries)?;
+    let compared = Runner { line: &line, of: 0.7, from: 0.0 }.compare(&contest, &entries)?;
     let earns = args.benefit.as_ref().map(|benefit| Earns { benefit: benefit.per_second, cost: args.visit_cost });
-    let text = people(&contest, &standings, earns);
+    let text = people(&contest, &compared, earns);
     if let Some(path) = &args.report {
         let figures = Runner { line: &line, of: 0.3, from: 0.7 }.sweep(&contest, &entries)?;
-        report::write(path, &text, &figures, &standings, contest.goal)?;
+        report::write(path, &text, &figures, &compared.standings, contest.goal)?;
     }
     drop(line);
-    if args.json { output::print_json(&machines(&contest, &standings, earns)) } else { output::print(&text) }
+    if args.json { output::print_json(&machines(&contest, &compared, earns)) } else { output::print(&text) }
 }
 
 /// Those who last for as long as a world: the scheduler does not for more than 17 years, and is left out then unless it was named.
@@ -184,18 +184,31 @@ impl Runner<'_> {
         done.context("the run was stopped")
     }
 
-    pub(crate) fn compare(&self, contest: &Contest<'_>, entries: &[Entry]) -> Result<Vec<Standing>> {
-        let part = 0.8 / entries.len() as f64;
-        let mut runs: Vec<(Entry, Vec<Score>)> = Vec::new();
-        for (number, entry) in entries.iter().enumerate() {
+    /// Runs every policy with every seed.
+    pub(crate) fn run(&self, contest: &Contest<'_>, entries: &[Entry]) -> Result<Vec<(Entry, Vec<Score>)>> {
+        let part = 1.0 / entries.len() as f64;
+        let run = |(number, entry): (usize, &Entry)| {
             let name = entry.entrant().name();
             let scores = self.watched(part * number as f64, part, name, |watch| contest.run(*entry, &watch))?;
-            runs.push((*entry, scores));
-        }
-        let loads: Vec<f64> = runs.iter().flat_map(|(_, scores)| scores.iter().map(Score::load)).collect();
-        let frontier: Frontier = self.watched(0.8, 0.2, "the optimum", |watch| contest.frontier(&loads, &watch))?;
-        Ok(runs.iter().map(|(entry, scores)| contest.standing(*entry, scores, &frontier)).collect())
+            Ok((*entry, scores))
+        };
+        entries.iter().enumerate().map(run).collect()
     }
+
+    /// The same, beside the optimum.
+    fn compare(&self, contest: &Contest<'_>, entries: &[Entry]) -> Result<Compared> {
+        let runs = Runner { of: 0.8 * self.of, ..*self }.run(contest, entries)?;
+        let loads: Vec<f64> = runs.iter().flat_map(|(_, scores)| scores.iter().map(Score::load)).collect();
+        let frontier = self.watched(0.8, 0.2, "the optimum", |watch| contest.frontier(&loads, &watch))?;
+        let standings = runs.iter().map(|(entry, scores)| contest.standing(*entry, scores, &frontier)).collect();
+        Ok(Compared { standings, optimum: frontier.optimum() })
+    }
+}
+
+/// What all reached, and who the optimum is that they are compared with.
+struct Compared {
+    standings: Vec<Standing>,
+    optimum: Entrant,
 }
 
 /// What a fresh copy earns per second, and what a visit costs.
@@ -219,6 +232,8 @@ struct Machines {
     days: f64,
     budget_per_page_per_day: f64,
     objective: &'static str,
+    /// Who the optimum is.
+    optimum: &'static str,
     order: &'static str,
     peers_held: bool,
     warmup_days: f64,
@@ -251,7 +266,7 @@ struct MachineRow {
     income_per_page_per_day: Option<f64>,
 }
 
-fn machines(contest: &Contest<'_>, standings: &[Standing], earns: Option<Earns>) -> Machines {
+fn machines(contest: &Contest<'_>, compared: &Compared, earns: Option<Earns>) -> Machines {
     let day = Unit::Day.seconds();
     let row = |standing: &Standing| MachineRow {
         policy: standing.entry.to_string(),
@@ -276,6 +291,7 @@ fn machines(contest: &Contest<'_>, standings: &[Standing], earns: Option<Earns>)
         days: contest.conditions.duration_s / day,
         budget_per_page_per_day: contest.conditions.budget * day,
         objective: objective(contest.goal),
+        optimum: compared.optimum.name(),
         order: contest.conditions.order.word(),
         peers_held: contest.hold_peers,
         warmup_days: contest.conditions.warmup_s / day,
@@ -285,7 +301,7 @@ fn machines(contest: &Contest<'_>, standings: &[Standing], earns: Option<Earns>)
         host_cap_per_day: contest.world.host_caps.first().map(|cap| cap * day),
         seed: contest.conditions.seed,
         seeds: contest.seeds,
-        policies: standings.iter().map(row).collect(),
+        policies: compared.standings.iter().map(row).collect(),
     }
 }
 
@@ -302,7 +318,7 @@ fn hosts(world: &World) -> usize {
 }
 
 /// Under which conditions the policies ran; what is as usual is not said.
-fn terms(contest: &Contest<'_>) -> String {
+fn terms(contest: &Contest<'_>, optimum: Entrant) -> String {
     let (day, Conditions { order, warmup_s, .. }) = (Unit::Day.seconds(), contest.conditions);
     let World { failures, latency_s, host_caps, .. } = contest.world;
     let peers = if contest.hold_peers { "held to the budget" } else { "at the load they choose" };
@@ -312,17 +328,20 @@ fn terms(contest: &Contest<'_>) -> String {
         format!("other crawlers: {peers}"),
     ];
     let mut add = |is_said: bool, term: String| terms.extend(is_said.then_some(term));
+    // Known rates are the optimum that everybody means, where pages change at random.
+    add(optimum != Entrant::Optimal || !contest.world.is_poisson(), format!("the optimum: {}", optimum.name()));
     add(contest.seeds > 1, format!("runs: {}", contest.seeds));
     add(warmup_s > 0.0, format!("warm-up: {} days", number(warmup_s / day)));
     add(*failures > 0.0, format!("failures: {}", percent(*failures)));
     add(*latency_s > 0.0, format!("latency: {} s", number(*latency_s)));
     if let Some(cap) = host_caps.first() {
-        add(true, format!("hosts: {}, {} visits a day each", hosts(contest.world), number(cap * day)));
+        let visits = output::count(cap * day, "visit");
+        add(true, format!("hosts: {}, {visits} a day each", hosts(contest.world)));
     }
     terms.join("; ")
 }
 
-fn people(contest: &Contest<'_>, standings: &[Standing], earns: Option<Earns>) -> String {
+fn people(contest: &Contest<'_>, compared: &Compared, earns: Option<Earns>) -> String {
     let day = Unit::Day.seconds();
     let mut headings = vec![
         "policy",
@@ -339,7 +358,7 @@ fn people(contest: &Contest<'_>, standings: &[Standing], earns: Option<Earns>) -
     headings.extend(earns.map(|_| "income/page/day"));
     let mut grid = Grid::new(&headings);
     let shares = |value: Measured| format!("{:.4}", value.mean);
-    for standing in standings {
+    for standing in &compared.standings {
         let star = if contest.misses_budget(standing) { "*" } else { "" };
         let mut row = vec![
             standing.entry.to_string(),
@@ -357,14 +376,14 @@ fn people(contest: &Contest<'_>, standings: &[Standing], earns: Option<Earns>) -
         grid.row(row);
     }
     let Conditions { duration_s, budget, seed, .. } = contest.conditions;
-    let any_misses = standings.iter().any(|standing| contest.misses_budget(standing));
+    let any_misses = compared.standings.iter().any(|standing| contest.misses_budget(standing));
     format!(
         "world: {}, {} for {} days, seed {seed}; budget: {} visits per page and day\n{}\n\n{}{}",
         contest.world.name,
         output::count(contest.world.pages.len() as f64, "page"),
         number(duration_s / day),
         number(budget * day),
-        terms(contest),
+        terms(contest, compared.optimum),
         grid.text(),
         if any_misses { MISSES } else { "" }
     )

@@ -81,6 +81,11 @@ impl World {
         World { name: name.into(), pages, host_caps: Vec::new(), failures: 0.0, latency_s: 0.0, ends_are_known: false }
     }
 
+    /// Do all pages change at random, all of them at constant rates?
+    pub fn is_poisson(&self) -> bool {
+        self.pages.iter().all(|page| matches!(page.source, Source::Whole(Process::Poisson { .. })))
+    }
+
     /// Every n-th page of the world, at most `most` of them, which live as they would in the whole: of what a host allows, they
     /// get their share.
     #[must_use]

@@ -53,6 +53,21 @@ pub enum Habit {
     Text,
 }
 
+impl Habit {
+    /// Its name on the command line and in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Habit::Poisson => "poisson",
+            Habit::Bursty => "bursty",
+            Habit::Periodic => "periodic",
+            Habit::Drifting => "drifting",
+            Habit::Mortal => "mortal",
+            Habit::Regions => "regions",
+            Habit::Text => "text",
+        }
+    }
+}
+
 /// A synthetic world, described.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synthetic {
@@ -73,6 +88,21 @@ pub struct Synthetic {
 const DAY: f64 = 86_400.0;
 
 impl Rates {
+    /// Its name on the command line and in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Rates::Constant => "constant",
+            Rates::Gamma => "gamma",
+            Rates::Lognormal => "lognormal",
+            Rates::LogUniform => "log-uniform",
+            Rates::FiveClasses => "five-classes",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [Rates; 5] =
+        [Rates::Constant, Rates::Gamma, Rates::Lognormal, Rates::LogUniform, Rates::FiveClasses];
+
     /// A rate per second.
     fn draw(self, rng: &mut SplitMix64) -> f64 {
         let per_day = match self {
@@ -102,8 +132,7 @@ impl Synthetic {
     pub fn build(&self) -> World {
         let mut pages: Vec<Page> = (0..self.pages as u64).map(|key| self.page(key)).collect();
         self.weigh(&mut pages);
-        let name = format!("{:?} {:?}", self.rates, self.habit).to_lowercase();
-        World::new(name, pages)
+        World::new(format!("{} {}", self.rates.name(), self.habit.name()), pages)
     }
 
     fn page(&self, key: u64) -> Page {

@@ -8,7 +8,8 @@ use crate::units::{Period, Rate};
 ///
 /// The prior is a list of rates, each as likely as the others. A visit after I multiplies the probability of λ by `e^-λI`, or by
 /// `1 - e^-λI` when it found a change; a page is visited when `w Σ p g(λt)/λ = price c`. Nothing is tried for the sake of
-/// learning: it takes every visit as if it were the last thing to be learnt.
+/// learning: it takes every visit as if it were the last thing to be learnt. No probability falls below 1e-12, where a rate no longer
+/// counts: a page that is quiet for a year and then changes weekly is soon believed.
 ///
 /// ```
 /// use everfresh::policy::{About, Bayes, Policy};
@@ -39,7 +40,7 @@ impl Bayes {
     }
 
     fn terms<'a>(&'a self, beliefs: &'a [f64]) -> impl Iterator<Item = (f64, f64)> {
-        self.rates.iter().copied().zip(beliefs.iter().copied()).filter(|(_, belief)| *belief > 0.0)
+        self.rates.iter().copied().zip(beliefs.iter().copied()).filter(|(_, belief)| *belief > IMPROBABLE)
     }
 
     /// `U(t) = Σ p g(λt)/λ`, and `U'/t = Σ p λ e^-λt`.
@@ -58,7 +59,8 @@ fn g_and_exp(r: f64) -> (f64, f64) {
     (g, quiet)
 }
 
-/// A rate that is less probable than this is none: it would take as many changes out of all expectation to come back.
+/// No rate becomes less probable than this, so that a page of other habits is believed again after a few visits; while it is no more
+/// probable it does not count, for what it adds to a utility is nothing.
 const IMPROBABLE: f64 = 1e-12;
 
 impl Policy for Bayes {
@@ -77,13 +79,11 @@ impl Policy for Bayes {
             Outcome::Changed { last_change: Some(since), .. } => rate * (-rate * since.seconds()).exp(),
             Outcome::Gone | Outcome::Failed => 1.0,
         };
-        // What is out of the question needs no likelihood.
-        let likelihood = |rate: f64, belief: f64| if belief > 0.0 { belief * likelihood(rate) } else { 0.0 };
-        let products: Vec<f64> = self.rates.iter().zip(&**beliefs).map(|(rate, p)| likelihood(*rate, *p)).collect();
+        let products: Vec<f64> = self.rates.iter().zip(&**beliefs).map(|(rate, p)| p * likelihood(*rate)).collect();
         let whole: f64 = products.iter().sum();
         // What no rate explains (a change in no time) tells nothing.
         if whole > 0.0 && whole.is_finite() {
-            let normed = |product: f64| if product > IMPROBABLE * whole { product / whole } else { 0.0 };
+            let normed = |product: f64| (product / whole).max(IMPROBABLE);
             beliefs.iter_mut().zip(products).for_each(|(belief, product)| *belief = normed(product));
         }
     }
@@ -111,7 +111,32 @@ impl Policy for Bayes {
 
 #[cfg(test)]
 mod tests {
-    use super::g_and_exp;
+    use super::*;
+    use crate::units::Unit;
+
+    /// What is all but ruled out by 520 quiet weeks, to below the smallest number there is, is believed after some weekly changes.
+    #[test]
+    fn a_page_that_wakes_up_is_believed() -> Result<()> {
+        let (weekly, rare) = (Rate::per(2.0, Unit::Week)?, Rate::per(0.1, Unit::Year)?);
+        let (policy, about) = (Bayes::new(&[weekly, rare])?, About::new(Rate::STATIC));
+        let mut beliefs = policy.remember(&about, 0.0, &[]);
+        let elapsed = Period::of(1.0, Unit::Week)?;
+        let week = |beliefs: &mut Box<[f64]>, outcome: Outcome| {
+            policy.observe(&about, beliefs, &Visit { now_s: 0.0, elapsed, outcome, fragments: &[] });
+            policy.period(&about, beliefs, Period::of(1.0, Unit::Day).map_or(0.0, Period::seconds))
+        };
+        let rarely = (0..520).map(|_| week(&mut beliefs, Outcome::Unchanged)).last();
+        let changed = Outcome::Changed { divergence: 1.0, last_change: None };
+        let often = (0..8).map(|_| week(&mut beliefs, changed)).last();
+        let alone = Bayes::new(&[weekly])?;
+        let known = alone.period(&about, &alone.remember(&about, 0.0, &[]), 86_400.0);
+        let (rarely, often) = (rarely.unwrap_or(known).seconds(), often.unwrap_or(Period::NEVER).seconds());
+        assert!(
+            rarely > 10.0 * known.seconds() && (often / known.seconds() - 1.0).abs() < 1e-3,
+            "{rarely} {often} {known}"
+        );
+        Ok(())
+    }
 
     #[test]
     fn g_has_nine_digits() {

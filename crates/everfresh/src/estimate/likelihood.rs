@@ -235,7 +235,7 @@ mod tests {
         let mut page = MaximumLikelihood::new();
         for visit in 0u32..300 {
             // Minutes to weeks apart, changed, quiet and dated ones, at first only changes.
-            let elapsed = 60.0 * 1.4f64.powi((visit * 7 % 29) as i32);
+            let elapsed = 60.0 * 1.4f64.powi((visit * 7 % 29).cast_signed());
             let observation = match visit % 5 {
                 1 if visit > 10 => Observation::dated(crate::Period::raw(elapsed), crate::Period::raw(elapsed / 3.0))?,
                 2 | 3 if visit > 20 => Observation::between(0.0, elapsed, false)?,

@@ -149,7 +149,9 @@ A curve is the chance that a page has changed, t after a visit:
            likelier (shape below 1) or rarer (above)
   bursts   P(1/shape, (g rate t)^shape) with g = Gamma(1 + 1/shape): changes come in bursts, at that
            mean rate, the wilder the smaller the shape (0.1 to 1), and visits at any time
-Pages with a shape are planned for freshness in fixed order.
+Pages with a shape are planned for freshness in fixed order, one by one: some two million pages a
+second, where others go in hundreds of millions. For age, harmonic and random order rates alone
+count, unless --curve-column asks for curves, which is then an error.
 
 The result has the names of the pages and frequency_per_day, period_days, price_days (the price of
 a page whose host is at its cap is the host's), freshness, age_days, reason.";
@@ -233,21 +235,28 @@ table is read once, else again and sorted, in 256 MB of memory and temporary fil
 in the same second count as one, which saw a change if one of them did (the first of a page sees
 none); one without a digest, flag or date and one in the future are skipped. All that is said. A
 page without a visit that counts has the rate of its like. A change after so long a time that there
-had to be one tells nothing: gamma leaves it out. What is remembered of a page is its name and some
-80 bytes, by other estimators than gamma up to some 150. Those with a prior other than gamma, and
+had to be one tells nothing: gamma leaves it out. All pages are held, also where the table is
+sorted, since what they have in common is learnt from all: some 300 bytes for a page with a name of
+30 letters, up to 400 by other estimators than gamma, and by likelihood up to 2 KB more for one with
+65 different times before visits that found a change. Those with a prior other than gamma, and
 --hours, read again.
 
 The result goes to --out, else as CSV to stdout: page, rate, rate_low, rate_high (changes per day;
 rate_high is empty where every visit found a change, since nothing then bounds the rate from above),
-estimator, visits, changes, first_seen, last_seen, with --curves curve and shape, and group and
-host. The truth lies between rate_low and rate_high nine times in ten if changes are Poisson and the
-rates of pages differ by a gamma law, somewhat more often where they differ by decades, and less
-than half the time where changes come in bursts: there use --estimator drifting --dispersion with
-the dispersion that --report finds. Of a page that was visited once the estimators without a prior
-know nothing: its rate is empty; of one that was never seen to change they say 0, and a plan never
-visits it. The curve is lomax (shape: alpha) where the rate is not known exactly, bursts (shape: k)
-where pages of such rates change in bursts; pages that change like clockwork have that of Poisson
-pages.";
+knowledge_changes and knowledge_days (the visits told as much as watching the page without pause for
+so many days and seeing so many changes), estimator, visits, changes, first_seen, last_seen, curve
+and shape, and group and host. The truth lies between rate_low and rate_high nine times in ten if
+changes are Poisson and the rates of pages differ by a gamma law, somewhat more often where they
+differ by decades, and less than half the time where changes come in bursts: there use --estimator
+drifting --dispersion with the dispersion that --report finds. Of a page that was visited once the
+estimators without a prior know nothing: its rate is empty; of one that was never seen to change
+they say 0, and a plan never visits it.
+
+The curve is lomax (shape: alpha) where the rate is not known exactly: a plan then knows what not
+knowing costs. With --curves it is bursts (shape: k) where the gaps of pages of such rates are no
+Poisson page's and that makes more of long quiet times than not knowing the rate does. Pages that
+change like clockwork have the curve of Poisson pages. Plans for age and harmonic, and for random
+order, read rates alone.";
 
 #[derive(Debug, Args)]
 #[command(after_help = ESTIMATE_EXAMPLES)]
@@ -275,10 +284,10 @@ pub(crate) struct EstimateArgs {
     /// .arrow, .ipc, .feather or .arrows; `-` is CSV to stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub out: PathBuf,
-    /// Also write the columns `curve` and `shape`, which `everfresh plan` reads: how copies diverge where the rate is not known
-    /// exactly (lomax) or changes come in bursts (bursts)
-    #[arg(long)]
-    pub curves: bool,
+    /// Which columns `curve` and `shape` to write, by which `everfresh plan` knows how copies diverge [default: rates, with an
+    /// estimator that has a prior; bursts if nothing is named]
+    #[arg(long, value_name = "WHICH", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "bursts")]
+    pub curves: Option<CurvesArg>,
     /// Draw how often pages change, by group, whether changes are Poisson and whether they come as often as foreseen, to a
     /// .html file
     #[arg(long, value_name = "FILE")]
@@ -372,6 +381,16 @@ pub(crate) enum RowsArg {
     /// Changes, each at its time, and all there were: a commit log, the dates of a feed. A page is known from its first row on, which does
     /// not count as a change, to --now if that is given, else to the last time of the table
     Changes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CurvesArg {
+    /// Neither: the rate alone
+    None,
+    /// How exactly each rate is known (lomax)
+    Rates,
+    /// That, and where changes come in bursts (bursts): the visits of some pages are read once more
+    Bursts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -499,8 +518,8 @@ Shards on several machines, with one budget:
 
 Tables are those of `everfresh plan`, read once, after names are checked as there. A gain is what
 one more visit (or unit of cost) per time adds to the mean freshness, or takes from the mean age or
-penalty. Periods and curves count, of up to 16 million pages; caps of hosts and floors do not: with
-those, a plan gives less than is said here.";
+penalty. Periods and curves (for freshness in fixed order) count, of up to 16 million pages; caps of
+hosts and floors do not: with those, a plan gives less than is said here.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BUDGET_EXAMPLES)]

@@ -11,7 +11,7 @@ use crate::args::{BudgetArgs, Word};
 use crate::chart;
 use crate::interrupt;
 use crate::output::{self, Grid, finite, number};
-use crate::plan::{Asked, FilePages, unit, wanted};
+use crate::plan::{Asked, FilePages, leave_curves, unit, wanted};
 use crate::saved;
 use crate::table::Input;
 use crate::whole;
@@ -109,7 +109,8 @@ fn read(args: &BudgetArgs, order: Order, objective: Objective) -> Result<Outlook
 }
 
 fn read_tables(args: &BudgetArgs, tables: &[PathBuf], order: Order, objective: Objective) -> Result<Outlook> {
-    let input = open(args, tables)?;
+    let mut input = open(args, tables)?;
+    leave_curves(&mut input, &args.curves, order, objective)?;
     let pages = FilePages::new(&input)?;
     pages.call_pass("reading");
     Outlook::of(&pages, order, objective).map_err(|error| named(error, &input.name()))

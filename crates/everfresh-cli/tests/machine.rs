@@ -462,6 +462,18 @@ fn estimates_feed_plans() {
     let report: Value = serde_json::from_slice(&plan.stdout).unwrap();
     assert_eq!(report["pages"].as_array().unwrap().len(), 10);
     assert_eq!(report["pages"][0]["page"], "p01");
+    assert!(
+        String::from_utf8(estimates.stdout.clone()).unwrap().contains(",lomax,"),
+        "the plan knows what is not known"
+    );
+    // Where plans know no curves, rates alone count, unless curves were asked for.
+    let age = ["plan", "--budget", "5/day", "--objective", "age", "-"];
+    let told = piped(&age, &estimates.stdout);
+    assert!(String::from_utf8(told.stderr).unwrap().contains("rates alone count"));
+    let rates = piped(&["estimate", "-", "--curves=none"], visits(false).as_bytes()).stdout;
+    assert_eq!(told.stdout, piped(&age, &rates).stdout);
+    let budget = ["budget", "--target-age", "1day", "--objective", "age", "-"];
+    assert_eq!(piped(&budget, &estimates.stdout).stdout, piped(&budget, &rates).stdout);
 }
 
 /// Numbers that look random: Knuth's multiplicative generator.
@@ -568,23 +580,103 @@ fn curves_tell_bursts_from_poisson() {
         let foretold = curves.lines().skip(1).map(|line| {
             let fields: Vec<&str> = line.split(',').collect();
             let rate = everfresh::Rate::per(fields[1].parse().unwrap(), everfresh::Unit::Day).unwrap();
-            let shape = fields[10].parse().unwrap();
-            match fields[9] {
+            let shape = fields[12].parse().unwrap();
+            match fields[11] {
                 "bursts" => Bursts::new(rate, shape).unwrap().divergence(two_days),
                 _ => Lomax::with_mean_rate(shape, rate).unwrap().divergence(two_days),
             }
         });
         let foretold = foretold.sum::<f64>() / 60.0;
         assert!((foretold / seen - 1.0).abs() < 0.12, "{shape}: {foretold} foretold, {seen} seen");
-        // Bursts, or Lomax with a tail that no page of known rate has.
-        let bursts = curves.lines().filter(|line| {
-            let mut fields = line.rsplit(',');
-            let (shape, curve) = (fields.next().and_then(|shape| shape.parse::<f64>().ok()), fields.next());
-            curve == Some("bursts") || (curve == Some("lomax") && shape.is_some_and(|shape| shape < 5.0))
-        });
-        let bursts = bursts.count();
+        let bursts = curves.lines().filter(|line| line.contains(",bursts,")).count();
         assert!(if is_bursty { bursts > 40 } else { bursts == 0 }, "{shape}, {bursts}: {curves}");
     }
+}
+
+/// The mean freshness of pages of these rates per day under the plan that is made from these visits: each by the curve that is true of it.
+fn freshness_of_plan(visits: &str, curves: &str, shape: f64, rates: &[f64]) -> f64 {
+    use everfresh::{Frequency, Period, curve::Shape};
+    let table = piped(&["estimate", "-", curves], visits.as_bytes()).stdout;
+    let budget = format!("{}/day", rates.len() as f64 / 5.0);
+    let plan = String::from_utf8(piped(&["plan", "--budget", &budget, "--out", "-", "-"], &table).stdout).unwrap();
+    let mut lines = plan.lines();
+    let column = lines.next().unwrap().split(',').position(|name| name == "frequency_per_day").unwrap();
+    let one = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let frequency = Frequency::per(fields[column].parse().unwrap(), Unit::Day).unwrap();
+        if frequency == Frequency::NEVER {
+            return 0.0;
+        }
+        let rate = Rate::per(rates[fields[0].parse::<usize>().unwrap()], Unit::Day).unwrap();
+        let period: Period = frequency.period();
+        Shape::Bursts(shape).freshness_and_age(rate * period).0
+    };
+    lines.map(one).sum::<f64>() / rates.len() as f64
+}
+
+/// 2000 Poisson pages, their rates by a gamma law of shape 1/2, visited so often, every half a day to day and a half.
+fn poisson_visits(seed: u64, visits: u32) -> (Vec<f64>, String) {
+    let (mut seed, mut rates, mut text) = (seed, Vec::new(), "page,time,changed\n".to_owned());
+    for page in 0..2000 {
+        // The square of a normal number (Box and Muller).
+        let normal = (-2.0 * (1.0 - noise(&mut seed)).ln()).sqrt() * (std::f64::consts::TAU * noise(&mut seed)).cos();
+        let rate = (0.3 * normal * normal).max(1e-9);
+        let mut time = 1_500_000_000.0;
+        text.push_str(&format!("{page},{time},0\n"));
+        for _ in 1..visits {
+            let seconds = (86_400.0 * (0.5 + noise(&mut seed))).round();
+            time += seconds;
+            let changed = noise(&mut seed) < -f64::exp_m1(-rate * seconds / 86_400.0);
+            text.push_str(&format!("{page},{time},{}\n", u8::from(changed)));
+        }
+        rates.push(rate);
+    }
+    (rates, text)
+}
+
+/// Curves make plans better on pages that are what estimates take them for: not knowing the rate has its price once, and pages of which a
+/// few visits are known are not taken for bursty.
+#[test]
+fn curves_make_plans_of_poisson_pages_better() {
+    for (visits, gain) in [(4, 2e-3), (6, 2e-3), (12, 5e-4), (30, 1e-4)] {
+        let [mut none, mut rates, mut bursts] = [0.0; 3];
+        for seed in 0..2 {
+            let (truth, text) = poisson_visits(seed, visits);
+            let freshness = |curves| freshness_of_plan(&text, curves, 1.0, &truth) / 2.0;
+            none += freshness("--curves=none");
+            rates += freshness("--curves=rates");
+            bursts += freshness("--curves");
+        }
+        println!("{visits} visits: {none:.5} by rates alone, {rates:.5} by lomax curves, {bursts:.5} with bursts");
+        assert!(rates > none + gain, "{visits}: {rates} {none}");
+        assert!((bursts - rates).abs() < 1e-4, "{visits}: {bursts} {rates}");
+    }
+}
+
+/// Where changes do come in bursts, of mean rates that differ, plans that know of bursts are better than those that know of rates.
+#[test]
+fn curves_make_plans_of_bursty_pages_better() {
+    let (mut seed, mut rates, mut text) = (5, Vec::new(), "page,time,changed\n".to_owned());
+    for page in 0..500 {
+        // Weibull gaps of shape 1/2 have twice their scale for their mean.
+        let rate = 0.03 * 100_f64.powf(noise(&mut seed));
+        let mut gap = || 0.5 / rate * (1.0 - noise(&mut seed)).ln().powi(2);
+        // Long ago something changed; then it was watched for 60 days.
+        let mut next = -2000.0;
+        for visit in 0..240 {
+            let day = f64::from(visit) / 4.0;
+            let changed = next < day;
+            while next < day {
+                next += gap();
+            }
+            text.push_str(&format!("{page},{},{}\n", visit * 21_600, u8::from(changed)));
+        }
+        rates.push(rate);
+    }
+    let freshness = |curves| freshness_of_plan(&text, curves, 0.5, &rates);
+    let [none, lomax, bursts] = ["--curves=none", "--curves=rates", "--curves"].map(freshness);
+    println!("{none:.5} by rates alone, {lomax:.5} by lomax curves, {bursts:.5} with bursts");
+    assert!(bursts > lomax + 2e-3 && bursts > none + 2e-3, "{bursts} {lomax} {none}");
 }
 
 /// Bursts and busy times: what all pages have in common is learnt and said, and nothing where there is none.
@@ -792,6 +884,29 @@ fn the_report_of_estimates_needs_nothing_else() {
     assert!(!page.contains("href=") && !page.contains("src="));
     let refused = everfresh().args(["estimate", "-", "--report", "changes.svg"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
+}
+
+/// A log of changes is asked whether its changes are Poisson, and bursts in it get their curve; nothing was foreseen of it.
+#[test]
+fn a_log_of_bursts_has_its_check_and_its_curves() {
+    let (mut seed, mut text) = (3, "page,time\n".to_owned());
+    for page in 0..80 {
+        let mut time = 1_500_000_000.0;
+        for _ in 0..60 {
+            text.push_str(&format!("{page},{time:.0}\n"));
+            // Weibull of shape 1/2, with a mean of two days.
+            time += 60.0 + 86_400.0 * (1.0 - noise(&mut seed)).ln().powi(2);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("changes.html");
+    let arguments = ["estimate", "-", "--rows", "changes", "--curves", "--report", report.to_str().unwrap()];
+    let table = String::from_utf8(piped(&arguments, text.as_bytes()).stdout).unwrap();
+    let bursts = table.lines().filter(|line| line.contains(",bursts,")).count();
+    assert!(bursts > 60, "{bursts}: {table}");
+    let page = std::fs::read_to_string(&report).unwrap();
+    assert!(page.contains("<h2>Are changes Poisson?</h2>") && page.contains("Weibull"), "{page}");
+    assert!(page.contains("none was foreseen") && !page.contains("as often as foreseen?</h2>"), "{page}");
 }
 
 /// Figure 17 has no class for a page that was visited once, under an estimator that knows nothing of such: it is counted apart.

@@ -8,14 +8,15 @@
 #[allow(dead_code, unreachable_pub, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 mod laboratory;
 
-use everfresh::estimate::Prior;
-use everfresh::{Error, Rate, Unit};
+use everfresh::estimate::{Estimator, Observation, Prior, Ratio};
+use everfresh::{Error, Period, Rate, Unit};
 use laboratory::{Law, NAMES};
 
 const SEED: u64 = 7;
 
 fn main() -> Result<(), Error> {
     bias()?;
+    exact_bias()?;
     coverage()?;
     learnt_coverage()?;
     plans()
@@ -34,6 +35,35 @@ fn bias() -> Result<(), Error> {
                 println!("n = {n:>3}, r = {r:>4} {}", cells.join("").trim_end());
             }
         }
+    }
+    Ok(())
+}
+
+/// The mean of the corrected ratio over the truth without the noise of a simulation: regular visits of a Poisson page find a binomial number
+/// of changes.
+fn exact_bias() -> Result<(), Error> {
+    println!("\nthe mean of the corrected ratio, exactly");
+    let (visit, rates) = (Period::of(1.0, Unit::Day)?, [0.1, 0.5, 1.0, 2.0, 3.0, 10.0]);
+    println!("visits  {}", rates.map(|r| format!("{:>9}", format!("r = {r}"))).join(""));
+    for visits in [10, 20, 50] {
+        let mut means = [0.0; 6];
+        let mut ways = 1.0;
+        for changed in 0..=visits {
+            let mut page = Ratio::new();
+            for visit_number in 0..visits {
+                page.observe(&if visit_number < changed {
+                    Observation::changed(visit)?
+                } else {
+                    Observation::unchanged(visit)?
+                });
+            }
+            for (mean, r) in means.iter_mut().zip(rates) {
+                let likely = ways * (-f64::exp_m1(-r)).powi(changed) * (-r * f64::from(visits - changed)).exp();
+                *mean += likely * page.estimate().rate.per_day() / r;
+            }
+            ways *= f64::from(visits - changed) / f64::from(changed + 1);
+        }
+        println!("{visits:>6}  {}", means.map(|mean| format!("{mean:>9.4}")).join(""));
     }
     Ok(())
 }

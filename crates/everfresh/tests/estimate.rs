@@ -476,15 +476,20 @@ fn one_contrary_page_is_believed_and_its_like_are_not_doubted() {
     assert!(rate(&silent, sure) < 2e-3, "{}", rate(&silent, sure));
 }
 
-/// Poisson pages whose rates differ are never called bursty, however many or few changes they had.
+/// Poisson pages whose rates differ are hardly ever called bursty, however many or few visits and changes they had.
 #[test]
 fn poisson_pages_are_not_called_weibull() {
     let (mut groups, mut weibull) = (0, 0);
-    for seed in 0..6 {
+    for (seed, visits) in (0..).zip([120, 120, 120, 120, 120, 120, 3, 5, 11, 29, 3, 5, 11, 29]) {
         let mut rng = seeded(100 + seed);
         let page = |_| -> Vec<Observation> {
             let rate = draw(&mut rng, prior(0.5, 0.2)).max(1e-9);
-            (0..120).map(|_| poisson_visit(&mut rng, rate, 1.0).unwrap().0).collect()
+            let elapsed = |rng: &mut _| if visits < 100 { laboratory::between(rng, (0.5, 1.5)) } else { 1.0 };
+            let visit = |_| {
+                let elapsed = elapsed(&mut rng);
+                poisson_visit(&mut rng, rate, elapsed).unwrap().0
+            };
+            (0..visits).map(visit).collect()
         };
         let pages: Vec<Vec<Observation>> = (0..1500).map(page).collect();
         for group in poisson::examine(pages.iter().map(Vec::as_slice)) {
@@ -763,6 +768,44 @@ fn poisson_pages_pass_and_bursts_do_not() {
     assert!(largest.passing < 0.5, "{}", largest.passing);
     assert!(!largest.passes() && largest.dispersion.unwrap() > 2.5, "{} {:?}", largest.distance, largest.dispersion);
     assert_eq!(largest.law.name(), "Weibull", "{:?}", largest.held_out);
+}
+
+/// Logs of changes need no visits: Poisson pages pass, whatever their rates, and bursts and clockwork do not.
+#[test]
+fn logs_of_changes_tell_poisson_from_bursts_and_clockwork() {
+    let logs = |shape: f64| -> Vec<Vec<Observation>> {
+        let mut rng = seeded(5);
+        let mut page = || {
+            let rate = 0.02 * 50f64.powf(rng.random::<f64>());
+            let mut left = 400.0;
+            let mut seen = Vec::new();
+            loop {
+                let gap = (1.0 - rng.random::<f64>()).ln().abs().powf(1.0 / shape) / rate;
+                if gap > left {
+                    seen.push(Observation::unchanged(days(left)).unwrap());
+                    return seen;
+                }
+                seen.push(Observation::changes(days(gap), 1).unwrap());
+                left -= gap;
+            }
+        };
+        (0..300).map(|_| page()).collect()
+    };
+    let groups = |shape: f64| {
+        let all = poisson::examine_logs(logs(shape).iter().map(Vec::as_slice));
+        all.into_iter().filter(|group| group.gaps > 300).collect::<Vec<_>>()
+    };
+    let poisson = groups(1.0);
+    assert!(poisson.len() > 3);
+    for group in poisson {
+        assert!(group.passes() && group.passing > 0.9, "{group:?}");
+        assert!((group.dispersion.unwrap() - 1.0).abs() < 0.15 && !matches!(group.law, Law::Weibull(_)), "{group:?}");
+    }
+    for (shape, dispersion) in [(0.5, 2.0..6.0), (2.0, 0.1..0.5)] {
+        let largest = groups(shape).into_iter().max_by_key(|group| group.gaps).unwrap();
+        assert!(!largest.passes() && dispersion.contains(&largest.dispersion.unwrap()), "{shape}: {largest:?}");
+        assert_eq!(largest.law.name(), "Weibull", "{shape}: {:?}", largest.held_out);
+    }
 }
 
 /// The check of Poisson changes at irregular visits, from hours to a month apart: of Poisson pages 5 % fail, and of groups of them, as

@@ -25,7 +25,7 @@ use everfresh::estimate::{
 use everfresh::{Period, Unit};
 use rayon::prelude::*;
 
-use crate::args::{EstimateArgs, EstimatorArg, RowsArg, VisitArgs};
+use crate::args::{CurvesArg, EstimateArgs, EstimatorArg, RowsArg, VisitArgs};
 use crate::chart;
 use crate::output::{self, count, number};
 use crate::progress::ProgressLine;
@@ -287,11 +287,21 @@ impl<M: Model> Learner<M> {
     /// Writes everything.
     fn finish(mut self, args: &EstimateArgs) -> Result<()> {
         let pages = Arc::clone(&self.pages);
-        let is_asked = (args.curves || args.report.is_some()) && args.rows == RowsArg::Visits;
+        let curves = rows::curves(args);
+        let is_asked = curves == CurvesArg::Bursts || args.report.is_some();
         let seen = if is_asked { self.record(&pages)? } else { Vec::new() };
-        let groups = poisson::examine(seen.iter().map(|page| page.visits.as_slice()));
+        let visits = seen.iter().map(|page| page.visits.as_slice());
+        let groups = match args.rows {
+            RowsArg::Visits => poisson::examine(visits),
+            RowsArg::Changes => poisson::examine_logs(visits),
+        };
         let shape = self.model.common().and_then(|common| common.shape);
-        let laws = args.curves.then(|| shape.map_or_else(|| Laws::new(&groups), Laws::of_shape));
+        let laws = match (curves, shape) {
+            (CurvesArg::None, _) => None,
+            (_, Some(shape)) => Some(Laws::of_shape(shape)),
+            (CurvesArg::Rates, None) => Some(Laws::default()),
+            (CurvesArg::Bursts, None) => Some(Laws::new(&groups)),
+        };
         let told = self.write(args, &pages, laws.as_ref())?;
         let mut summary = self.summary(&told, args);
         let learnt =

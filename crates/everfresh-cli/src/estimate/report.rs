@@ -127,11 +127,19 @@ impl<M: Model> Learner<M> {
             (chart::bars(&CLASSES.map(|(words, _)| words.to_owned()), &shares, "share of pages")?, histogram),
         ];
         if self.table.reader.told == Told::EveryChange {
-            let why =
-                "Rows are changes, not visits: nothing was foreseen of them, and nothing is said of how they come.";
+            let why = "Rows are changes, not visits: none was foreseen, so nothing is said of whether they come as \
+                often as foreseen, nor of hours and weekdays.";
             sections.push((String::new(), why.to_owned()));
-            return chart::write_page(path, "How pages change", &sections);
+        } else {
+            self.foreseen(seen, &mut sections)?;
         }
+        sections.push((String::new(), self.verdict(groups)));
+        sections.extend(groups.iter().map(gaps).collect::<Result<Vec<_>>>()?);
+        chart::write_page(path, "How pages change", &sections)
+    }
+
+    /// Whether changes come as often as foreseen, and at which hours.
+    fn foreseen(&self, seen: &[Seen], sections: &mut Vec<(String, String)>) -> Result<()> {
         let unknown = Priors::new()?.all;
         let calibration = calibration::of(&self.model, seen);
         sections.push((calibration.picture()?, calibration.words()));
@@ -140,15 +148,15 @@ impl<M: Model> Learner<M> {
             None => Arc::new(Hours::of(seen, |group| self.model.priors().map_or(unknown, |priors| priors.of(group)))?),
         };
         sections.push(learnt.section(&self.table.groups.names(), self.table.hours.is_some())?);
-        sections.push((String::new(), verdict(groups)));
-        for group in groups {
-            let words: Vec<String> = group.bars.iter().map(|bar| format!("{:.2}", bar.up_to)).collect();
-            let seen = group.bars.iter().map(|bar| bar.seen).collect();
-            let expected = group.bars.iter().map(|bar| bar.expected).collect();
-            let shares = [("seen".to_owned(), seen), ("if Poisson".to_owned(), expected)];
-            sections.push((chart::bars(&words, &shares, "share of gaps")?, title(group)));
-        }
-        chart::write_page(path, "How pages change", &sections)
+        Ok(())
+    }
+
+    fn verdict(&self, groups: &[Group]) -> String {
+        let others = match self.table.reader.told {
+            Told::EveryChange => "pages with as many changes",
+            Told::Digest | Told::Changed | Told::LastModified => "pages at the same visits, regular or not",
+        };
+        verdict(groups, others)
     }
 
     /// CGM03 figure 17: as a table, and the shares of all pages and of the largest groups.
@@ -208,15 +216,22 @@ pub(super) fn shortened_to(letters: usize, name: &str) -> String {
     }
 }
 
-fn title(group: &Group) -> String {
+/// CGM03 figure 14 for a group: its picture, and what it shows.
+fn gaps(group: &Group) -> Result<(String, String)> {
+    let words: Vec<String> = group.bars.iter().map(|bar| format!("{:.2}", bar.up_to)).collect();
+    let seen = group.bars.iter().map(|bar| bar.seen).collect();
+    let expected = group.bars.iter().map(|bar| bar.expected).collect();
+    let shares = [("seen".to_owned(), seen), ("if Poisson".to_owned(), expected)];
     let (from, to) = group.mean_gap;
-    format!(
+    let title = format!(
         "## Pages that change every {from:.2} to {to:.2}\n\nThe times between their changes: {} gaps, by their upper ends.",
         group.gaps
-    )
+    );
+    Ok((chart::bars(&words, &shares, "share of gaps")?, title))
 }
 
-fn verdict(groups: &[Group]) -> String {
+/// Whether changes are Poisson, by group; `others` are the Poisson pages that they are compared with.
+fn verdict(groups: &[Group], others: &str) -> String {
     if groups.is_empty() {
         return "## Are changes Poisson?\n\nNo page that was looked at changed three times: nobody knows.".to_owned();
     }
@@ -248,8 +263,10 @@ fn verdict(groups: &[Group]) -> String {
     let asked = output::count(groups.iter().map(|group| group.pages).sum::<usize>() as f64, "page");
     format!(
         "## Are changes Poisson?\n\n{}\n{asked} with three changes or more, by the mean time between them. The distance is Kolmogorov's from Poisson\n\
-         pages at the same visits, regular or not, drawn {} times; chance explains as much as `by chance` 19 times\n\
-         in 20. The dispersion is 1 for Poisson pages, more for bursts, less for clockwork.\n",
+         {others}, drawn {} times; chance explains as much as `by chance` 19 times\n\
+         in 20. The dispersion is 1 for Poisson pages, more for bursts, less for clockwork. The best law foresees gaps\n\
+         of other pages best: Lomax is that of Poisson pages whose rates differ, Weibull is asked only where gaps do not pass\n\
+         or their dispersion is above 1.5.\n",
         grid.text(),
         poisson::REPLICAS
     )

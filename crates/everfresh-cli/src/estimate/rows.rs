@@ -15,7 +15,7 @@ use super::model::Model;
 use super::store::{Page, Shard};
 use super::visits::{GroupName, Told};
 use super::{Learner, per_day, visits};
-use crate::args::EstimateArgs;
+use crate::args::{CurvesArg, EstimateArgs, EstimatorArg};
 use crate::output::count;
 use crate::table::{self, Input, OutTable};
 
@@ -84,14 +84,27 @@ pub(super) fn schema(args: &EstimateArgs, input: &Input) -> SchemaRef {
     };
     let mut fields = vec![text(&args.visits.page_column), number("rate", true)];
     fields.extend(["rate_low", "rate_high"].map(|name| number(name, false)));
+    fields.extend(["knowledge_changes", "knowledge_days"].map(|name| number(name, false)));
     fields.push(word("estimator"));
     fields.extend(["visits", "changes"].map(|name| Field::new(name, DataType::UInt32, false)));
     fields.extend(["first_seen", "last_seen"].map(|name| Field::new(name, DataType::Utf8, true)));
-    if args.curves {
+    if curves(args) != CurvesArg::None {
         fields.extend([word("curve"), number("shape", true)]);
     }
     fields.extend(visits::group_columns(input, &args.visits).iter().map(|name| text(name)));
     Arc::new(Schema::new(fields))
+}
+
+/// Which curves are written: without a prior nothing says how exactly a rate is known.
+pub(super) fn curves(args: &EstimateArgs) -> CurvesArg {
+    args.curves.unwrap_or(match args.estimator {
+        EstimatorArg::Gamma | EstimatorArg::Drifting | EstimatorArg::Renewal | EstimatorArg::TwoRates => {
+            CurvesArg::Rates
+        }
+        EstimatorArg::Naive | EstimatorArg::Ratio | EstimatorArg::Likelihood | EstimatorArg::LastChange => {
+            CurvesArg::None
+        }
+    })
 }
 
 /// The shards and numbers of all pages, by name.
@@ -146,6 +159,7 @@ impl<M: Model> Learner<M> {
         let place = |(shard, page): &Place| (&self.shards[usize::from(*shard)], *page as usize);
         let page = |at: &Place| &place(at).0.pages[place(at).1];
         let (mut rates, mut low, mut high, mut curves) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut known = Vec::new();
         let mut ends = Ends::default();
         for at in pages {
             let (shard, number) = place(at);
@@ -157,6 +171,7 @@ impl<M: Model> Learner<M> {
             rates.push(self.is_known(page).then(|| per_day(estimate.rate)));
             low.push(per_day(estimate.interval.low));
             high.push(estimate.interval.high.map_or(f64::INFINITY, per_day));
+            known.push(estimate.knowledge);
         }
         let whole = |value: &dyn Fn(&Page<M::State>) -> u32| -> ArrayRef {
             Arc::new(pages.iter().map(|at| value(page(at))).collect::<UInt32Array>())
@@ -174,6 +189,8 @@ impl<M: Model> Learner<M> {
             Arc::new(Float64Array::from(rates)),
             Arc::new(Float64Array::from(low)),
             Arc::new(Float64Array::from(high)),
+            Arc::new(known.iter().map(|known| Some(known.changes)).collect::<Float64Array>()),
+            Arc::new(known.iter().map(|known| Some(known.exposure.days())).collect::<Float64Array>()),
             words(&[word], vec![0; pages.len()])?,
             whole(&|page| page.visits),
             whole(&|page| page.changes),

@@ -18,7 +18,7 @@ use crate::chart;
 use crate::output;
 use crate::table::{self, Input, OutTable, Quantity, Wanted};
 use crate::whole;
-pub(crate) use pages::{Asked, FilePages, caps, wanted};
+pub(crate) use pages::{Asked, FilePages, caps, leave_curves, wanted};
 use rows::{Applied, Shown};
 
 /// CGM03 example 5.4: the table that `--example` plans.
@@ -53,7 +53,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
         whole::check_not_read(path, &inputs)?;
     }
     let price = price(args)?;
-    let input = open(args)?;
+    let mut input = open(args)?;
+    leave_curves(&mut input, &args.curves, args.order.into(), args.objective.into())?;
     if args.output.json || args.output.out.is_some() {
         table::check_columns(&rows::schema(&input, false, args))?;
     }

@@ -4,11 +4,11 @@ use std::cell::{Cell, Ref, RefCell};
 use std::collections::HashMap;
 
 use anyhow::{Result, anyhow};
-use everfresh::Error;
 use everfresh::curve::Shape;
 use everfresh::plan::stream::{BadPage, Columns, Pages, Spread};
+use everfresh::{Error, Objective, Order};
 
-use crate::args::ColumnArgs;
+use crate::args::{ColumnArgs, CurveArgs};
 use crate::output;
 use crate::progress::ProgressLine;
 use crate::table::{self, Batch, HostCount, HostNumbers, Input, Quantity, SomeHosts, Wanted};
@@ -54,6 +54,19 @@ pub(crate) fn wanted(columns: &ColumnArgs, asked: Asked<'_>) -> table::Columns {
         texts: Vec::new(),
         unit: unit.unwrap_or(everfresh::Unit::Day),
     }
+}
+
+/// Where plans know no curves, rates alone count, and that is said: estimates have curves whatever they are wanted for. A column that was
+/// asked for by name stays, to be refused.
+pub(crate) fn leave_curves(input: &mut Input, asked: &CurveArgs, order: Order, objective: Objective) -> Result<()> {
+    let are_planned = (objective, order) == (Objective::Freshness, Order::Fixed);
+    if are_planned || asked.curve_column.is_some() || !input.has(CURVE) {
+        return Ok(());
+    }
+    input.leave_out(CURVE)?;
+    input.leave_out(SHAPE)?;
+    output::say("rates alone count, not the column `curve`: only freshness under fixed order is planned by curves");
+    Ok(())
 }
 
 /// A table that the solver can scan.

@@ -23,7 +23,7 @@ mod text;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
@@ -176,6 +176,15 @@ impl Input {
     /// Does the table have the wanted column of this number?
     pub(crate) fn has(&self, wanted: usize) -> bool {
         self.files[0].places.numbers.get(wanted).is_some_and(Option::is_some)
+    }
+
+    /// From here on as if the table had no such column.
+    pub(crate) fn leave_out(&mut self, wanted: usize) -> Result<()> {
+        for file in &mut self.files {
+            let file = Arc::get_mut(file).context("the table is being read")?;
+            file.places.numbers[wanted] = None;
+        }
+        Ok(())
     }
 
     /// Does the table have the further column of text of this number?

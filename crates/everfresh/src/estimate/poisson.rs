@@ -24,9 +24,20 @@ struct Gaps {
     total: f64,
     /// After the last change.
     tail: f64,
-    /// The times between visits; where changes are dated, that before the first change is among them.
+    /// The times between visits; where changes are dated, that before the first change is among them. None where no visits were needed.
     visits: Vec<f64>,
-    is_dated: bool,
+    known: Known,
+}
+
+/// What is known of the times of changes.
+#[derive(Clone, Copy, PartialEq)]
+enum Known {
+    /// Between which visits they lie.
+    Visits,
+    /// The date of the last before each visit.
+    Dates,
+    /// All of them.
+    All,
 }
 
 /// A dated change is known to a thousandth of its gap.
@@ -58,6 +69,21 @@ impl Gaps {
         (!gaps.gaps.is_empty()).then_some(gaps)
     }
 
+    /// The gaps of a page whose changes are all known, each at the end of an observation; none for a page without a change.
+    fn logged(observations: &[Observation]) -> Option<Gaps> {
+        let (mut gaps, mut waited, mut total) = (Vec::new(), 0.0, 0.0);
+        for observation in observations {
+            waited += observation.elapsed().seconds();
+            total += observation.elapsed().seconds();
+            if observation.has_changed() {
+                gaps.push((waited * DATED, waited));
+                waited = 0.0;
+            }
+        }
+        let gaps = Gaps { gaps, total, tail: waited, visits: Vec::new(), known: Known::All };
+        (!gaps.gaps.is_empty()).then_some(gaps)
+    }
+
     /// From visit to visit: the times between them, and whether each found a change.
     fn on_a_grid(visits: Vec<f64>, changed: impl Iterator<Item = bool>) -> Gaps {
         let (mut gaps, mut waited) = (Vec::new(), 0.0);
@@ -69,7 +95,7 @@ impl Gaps {
                 waited += elapsed;
             }
         }
-        Gaps { gaps, total: visits.iter().sum(), tail: waited, visits, is_dated: false }
+        Gaps { gaps, total: visits.iter().sum(), tail: waited, visits, known: Known::Visits }
     }
 
     /// From the last quiet visit back to the date of the change before it: time runs backwards here, since what lies before
@@ -86,7 +112,7 @@ impl Gaps {
             tail += known;
             total += known;
         }
-        Gaps { gaps, total, tail, visits, is_dated: true }
+        Gaps { gaps, total, tail, visits, known: Known::Dates }
     }
 
     fn mean(&self) -> f64 {
@@ -112,14 +138,41 @@ impl Gaps {
         (early > 0.0).then_some((middle / early, later))
     }
 
-    /// A Poisson page at the same visits with as many changes; dates are drawn at the likeliest rate.
+    /// A Poisson page at the same visits with as many changes.
     fn anew(&self, draws: &mut Draws) -> Gaps {
-        let n = self.gaps.len();
-        let mut clocks: Vec<f64> = self.visits.iter().map(|elapsed| -draws.uniform().ln() / elapsed).collect();
-        if !self.is_dated {
-            let last = *clocks.clone().select_nth_unstable_by(n - 1, f64::total_cmp).1;
-            return Gaps::on_a_grid(self.visits.clone(), clocks.into_iter().map(|clock| clock <= last));
+        match self.known {
+            Known::Visits => self.anew_on_a_grid(draws),
+            Known::Dates => self.anew_with_dates(draws),
+            Known::All => self.anew_at_any_time(draws),
         }
+    }
+
+    fn clocks(&self, draws: &mut Draws) -> Vec<f64> {
+        self.visits.iter().map(|elapsed| -draws.uniform().ln() / elapsed).collect()
+    }
+
+    fn anew_on_a_grid(&self, draws: &mut Draws) -> Gaps {
+        let clocks = self.clocks(draws);
+        let last = *clocks.clone().select_nth_unstable_by(self.gaps.len() - 1, f64::total_cmp).1;
+        Gaps::on_a_grid(self.visits.clone(), clocks.into_iter().map(|clock| clock <= last))
+    }
+
+    /// N changes of a Poisson page lie as N points thrown at random, whatever the rate.
+    fn anew_at_any_time(&self, draws: &mut Draws) -> Gaps {
+        let mut times: Vec<f64> = self.gaps.iter().map(|_| draws.uniform() * self.total).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        let mut before = 0.0;
+        let gap = |time: f64| {
+            let gap = time - std::mem::replace(&mut before, time);
+            (gap * DATED, gap)
+        };
+        let gaps = times.into_iter().map(gap).collect();
+        Gaps { gaps, total: self.total, tail: self.total - before, visits: Vec::new(), known: Known::All }
+    }
+
+    /// The dates are drawn at the likeliest rate.
+    fn anew_with_dates(&self, draws: &mut Draws) -> Gaps {
+        let (n, mut clocks) = (self.gaps.len(), self.clocks(draws));
         // The first visit found the change from which on the page was watched.
         clocks[0] = 0.0;
         let last = *clocks.clone().select_nth_unstable_by(n, f64::total_cmp).1;
@@ -169,7 +222,7 @@ impl Gaps {
 
     /// Does nearly every visit find a change, so that there is nothing to see between them?
     fn is_hidden(&self) -> bool {
-        !self.is_dated && self.gaps.len() as f64 > 0.9 * self.visits.len() as f64
+        self.known == Known::Visits && self.gaps.len() as f64 > 0.9 * self.visits.len() as f64
     }
 }
 
@@ -328,6 +381,8 @@ pub struct Group {
     pub held_out: Option<[f64; 3]>,
     /// The winner: the exponential law unless another is clearly better, and Lomax unless Weibull is clearly better. Lomax is not
     /// among them where the dispersion exceeds 1.5: what varies within pages is not explained by rates that differ between them.
+    /// Weibull is among them only where the gaps do not pass as exponential or the dispersion exceeds 1.5: that the gaps of many pages
+    /// together look like those of a bursty one says nothing of any of them.
     pub law: Law,
     /// The shape of that law: α of Lomax, k of Weibull.
     pub shape: Option<f64>,
@@ -345,8 +400,21 @@ impl Group {
 /// Pages that changed less than three times are left out: two changes have one gap, which is compared with nothing. Groups come
 /// with their mean gap rising.
 pub fn examine<'a>(pages: impl IntoIterator<Item = &'a [Observation]>) -> Vec<Group> {
+    examined(pages.into_iter().filter_map(Gaps::of))
+}
+
+/// Examines pages whose changes are all known, as from a log of changes: each page is known from a change on, and every observation of
+/// a change ends when that change happened.
+///
+/// No visits stand between, so that the gaps are compared with those of as many changes thrown into the same time at random. Pages
+/// that changed less than twice after the first are left out.
+pub fn examine_logs<'a>(pages: impl IntoIterator<Item = &'a [Observation]>) -> Vec<Group> {
+    examined(pages.into_iter().filter_map(Gaps::logged))
+}
+
+fn examined(pages: impl Iterator<Item = Gaps>) -> Vec<Group> {
     let mut groups: BTreeMap<i32, (Vec<Gaps>, Vec<Vec<Spell>>)> = BTreeMap::new();
-    for gaps in pages.into_iter().filter_map(Gaps::of) {
+    for gaps in pages {
         if let Some((mean, later)) = gaps.later() {
             groups.entry(octave(mean)).or_default().1.push(later);
         }
@@ -373,14 +441,17 @@ fn group(octave: i32, pages: &[Gaps], later: &[Vec<Spell>]) -> Group {
     let distance = distances.remove(0);
     distances.sort_by(f64::total_cmp);
     let dispersion = dispersion(pages, &judged);
+    let by_chance = distances[REPLICAS - EXTREME];
     let is_bursty = dispersion.is_some_and(|dispersion| dispersion > BURSTY);
-    let (held_out, law, shape) = verdict(later, from * std::f64::consts::SQRT_2, is_bursty);
+    // What varies within each page is not explained by rates that differ, nor what differs between pages by bursts.
+    let candidates = [true, !is_bursty, is_bursty || distance > by_chance];
+    let (held_out, law, shape) = verdict(later, from * std::f64::consts::SQRT_2, candidates);
     Group {
         mean_gap: (Period::raw(from), Period::raw(2.0 * from)),
         pages: pages.len(),
         gaps,
         distance,
-        by_chance: distances[REPLICAS - EXTREME],
+        by_chance,
         passing: judged.iter().filter(|page| page.passes).count() as f64 / pages.len() as f64,
         dispersion,
         bars: bars(&tallies, gaps, width),
@@ -529,9 +600,9 @@ const BETTER: f64 = 3.0;
 /// Where the gaps of each page vary more than this, compared with a Poisson page, it is no Poisson page of whatever rate.
 const BURSTY: f64 = 1.5;
 
-/// Held-out ln P per gap of the three laws, and the winner, fitted to all pages; where there are none, the exponential law of
-/// that mean.
-fn verdict(pages: &[Vec<Spell>], mean: f64, is_bursty: bool) -> (Option<[f64; LAWS]>, Law, Option<f64>) {
+/// Held-out ln P per gap of the three laws, and the winner of those that may win, fitted to all pages; where there are none, the
+/// exponential law of that mean.
+fn verdict(pages: &[Vec<Spell>], mean: f64, may_win: [bool; LAWS]) -> (Option<[f64; LAWS]>, Law, Option<f64>) {
     if pages.len() < 2 {
         return (None, Law::Exponential(Exponential::new(Rate::estimated(1.0 / mean))), None);
     }
@@ -546,8 +617,7 @@ fn verdict(pages: &[Vec<Spell>], mean: f64, is_bursty: bool) -> (Option<[f64; LA
         }
     }
     let mut winner = 0;
-    // Pages whose rates differ do not explain what varies within each.
-    for law in if is_bursty { 2 } else { 1 }..LAWS {
+    for law in (1..LAWS).filter(|law| may_win[*law]) {
         winner = if held_out[law] > held_out[winner] + BETTER { law } else { winner };
     }
     let (law, shape) = law_of(winner, &cells(pages.iter()));

@@ -490,9 +490,14 @@ Examples:
   everfresh budget pages.csv --cost 0.002 --worth 0.01/day
 
 Shards on several machines, with one budget:
-  everfresh budget shard-7.parquet --save shard-7.outlook          on each
-  everfresh budget *.outlook --budget 900000/day --json            together: price_days
-  everfresh plan shard-7.parquet --price 0.12279863days            on each
+  everfresh budget shard-7.parquet --save shard-7.rough.outlook                        on each
+  everfresh budget *.rough.outlook --budget 900000/day --json                          together
+  everfresh budget shard-7.parquet --around 0.1228days --save shard-7.near.outlook     on each
+  everfresh budget *.near.outlook --budget 900000/day --json                           together
+  everfresh plan shard-7.parquet --price 0.12279863451177902days                       on each
+The first price_days spends the budget to about 1e-4. Read around it, pages about to be given up
+are kept one by one: the second, with all its digits, spends it to 1e-9 where is_exact says so; else
+one page is just given up, and no price spends it more exactly.
 
 Tables are those of `everfresh plan`, read once, after names are checked as there. A gain is what
 one more visit (or unit of cost) per time adds to the mean freshness, or takes from the mean age or
@@ -529,6 +534,9 @@ pub(crate) struct BudgetArgs {
     /// Draw the objective against the budget, to a .svg or .html file
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    /// Read for plans near this price, the price_days of a first outlook, so that a budget's price there is right to nine digits
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub around: Option<String>,
     /// Keep what was read in an .outlook file, which can be given in the place of its tables, also beside those of others
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,

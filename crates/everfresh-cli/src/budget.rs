@@ -11,7 +11,7 @@ use crate::args::{BudgetArgs, Word};
 use crate::chart;
 use crate::interrupt;
 use crate::output::{self, Grid, finite, number};
-use crate::plan::{Asked, FilePages, unit, wanted};
+use crate::plan::{Asked, FilePages, given_price, unit, wanted};
 use crate::saved;
 use crate::table::Input;
 use crate::whole;
@@ -32,6 +32,8 @@ struct PointRow {
 #[derive(Serialize)]
 struct AnswerRow {
     question: String,
+    /// Does a plan at this price spend this budget to nine digits?
+    is_exact: bool,
     #[serde(flatten)]
     point: PointRow,
 }
@@ -60,9 +62,11 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     if args.save.as_ref().is_some_and(|path| !saved::is_one(path)) {
         bail!("--save must end in .{}, by which the file is known again", saved::ENDING);
     }
-    let outlook = read(args, order, objective)?;
+    let around = args.around.as_deref().map(|text| given_price("--around", text, objective)).transpose()?;
+    let outlook = read(args, order, objective, around)?;
     args.save.as_deref().map(|path| saved::write(path, &outlook)).transpose()?;
     let answers = answers(args, &outlook).map_err(|error| named(error, &args.pages[0].display()))?;
+    say_who_is_beyond(&outlook, &answers);
     let asked = answers.iter().map(|(_, point)| point.spending).find(|spending| *spending > 0.0);
     let middle = asked.unwrap_or(outlook.middle().spending);
     let mut curve = Vec::new();
@@ -86,11 +90,27 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     if args.json { output::print_json(&view.report(order)) } else { output::print(&view.text(order)) }
 }
 
+/// Says where to read again if all prices lie so far from the one around which was read that none is exact.
+fn say_who_is_beyond(outlook: &Outlook, answers: &[(String, Point)]) {
+    let (Some(exact), Some((question, point))) = (outlook.exact_prices(), answers.first()) else { return };
+    let is_told = |(_, point): &(String, Point)| point.price.is_infinite() || exact.contains(&point.price);
+    if !answers.iter().any(is_told) {
+        let price = shown_price(outlook.objective(), point.price);
+        output::say(&format!("{question}: the price, {price}, is not exact: read again with --around {price}"));
+    }
+}
+
+/// A price with all its digits, as flags take it.
+fn shown_price(objective: Objective, price: f64) -> String {
+    let power = objective.time_power();
+    format!("{}days{}", price / Unit::Day.seconds().powi(power), if power == 2 { "2" } else { "" })
+}
+
 /// What tables and saved outlooks tell together.
-fn read(args: &BudgetArgs, order: Order, objective: Objective) -> Result<Outlook> {
+fn read(args: &BudgetArgs, order: Order, objective: Objective, around: Option<f64>) -> Result<Outlook> {
     let (files, tables): (Vec<PathBuf>, Vec<PathBuf>) =
         args.pages.iter().cloned().partition(|path| saved::is_one(path));
-    let mut all = (!tables.is_empty()).then(|| read_tables(args, &tables, order, objective)).transpose()?;
+    let mut all = (!tables.is_empty()).then(|| read_tables(args, &tables, (order, objective), around)).transpose()?;
     for path in files {
         let one = saved::read(&path)?;
         if (one.order(), one.objective()) != (order, objective) {
@@ -108,11 +128,20 @@ fn read(args: &BudgetArgs, order: Order, objective: Objective) -> Result<Outlook
     all.context("cannot do without pages")
 }
 
-fn read_tables(args: &BudgetArgs, tables: &[PathBuf], order: Order, objective: Objective) -> Result<Outlook> {
+fn read_tables(
+    args: &BudgetArgs,
+    tables: &[PathBuf],
+    (order, objective): (Order, Objective),
+    around: Option<f64>,
+) -> Result<Outlook> {
     let input = open(args, tables)?;
     let pages = FilePages::new(&input)?;
     pages.call_pass("reading");
-    Outlook::of(&pages, order, objective).map_err(|error| named(error, &input.name()))
+    let outlook = match around {
+        Some(price) => Outlook::around(&pages, order, objective, price),
+        None => Outlook::of(&pages, order, objective),
+    };
+    outlook.map_err(|error| named(error, &input.name()))
 }
 
 fn open(args: &BudgetArgs, tables: &[PathBuf]) -> Result<Input> {
@@ -206,8 +235,11 @@ impl View<'_> {
     }
 
     fn report(&self, order: Order) -> Report {
-        let answer =
-            |(question, point): &(String, Point)| AnswerRow { question: question.clone(), point: self.row(point) };
+        let answer = |(question, point): &(String, Point)| AnswerRow {
+            question: question.clone(),
+            is_exact: self.outlook.is_exact(point),
+            point: self.row(point),
+        };
         Report {
             objective: self.objective().word(),
             order: order.word(),

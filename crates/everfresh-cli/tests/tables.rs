@@ -120,45 +120,66 @@ fn said(arguments: &[&str], code: i32) -> String {
     if code == 0 { String::from_utf8_lossy(&output.stdout).into_owned() } else { text }
 }
 
-/// Shards on several machines: what was read of each is kept, all have one price, and each is planned at it.
+/// Shards on several machines: what was read of each is kept, first of all prices, then around the one that this tells; all have one price,
+/// and each is planned at it.
 #[test]
 fn shards_are_planned_at_one_price_without_being_brought_together() {
+    const BUDGET: f64 = 9000.0;
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
-    let (mut whole, mut outlooks) = ("page,rate,weight\n".to_owned(), Vec::new());
-    for shard in 0..3u32 {
+    let shards = ["0", "1", "2"];
+    let mut whole = "page,rate,weight\n".to_owned();
+    for (shard, name) in (0..3u32).zip(shards) {
         let mut text = "page,rate,weight\n".to_owned();
-        for page in 0..4000u32 {
-            let rate = 0.001 * (f64::from((page * 7919 + shard) % 4000) / 250.0).exp2();
+        for page in 0..12_000u32 {
+            let rate = 0.001 * (f64::from((page * 7919 + shard) % 12_000) / 750.0).exp2();
             let row = format!("{shard}-{page},{rate},{}\n", 1 + (page + shard) % 9);
             text.push_str(&row);
             whole.push_str(&row);
         }
-        std::fs::write(path(&format!("{shard}.csv")), text).unwrap();
-        let outlook = path(&format!("{shard}.outlook"));
-        said(&["budget", &path(&format!("{shard}.csv")), "--save", &outlook], 0);
-        outlooks.push(outlook);
+        std::fs::write(path(&format!("{name}.csv")), text).unwrap();
     }
     std::fs::write(path("whole.csv"), whole).unwrap();
-    let mut together = vec!["budget", "--budget", "2000/day", "--json"];
-    together.extend(outlooks.iter().map(String::as_str));
-    let report: Value = serde_json::from_str(&said(&together, 0)).unwrap();
-    let price = report["answers"][0]["price_days"].as_f64().unwrap();
-    let visits = |name: &str, price: &[&str]| {
-        let name = path(name);
-        let text = said(&[&["plan", name.as_str(), "--json"], price].concat(), 0);
-        let plan: Value = serde_json::from_str(&text).unwrap();
-        let each = plan["pages"].as_array().unwrap().iter();
-        each.map(|page| page["frequency_per_day"].as_f64().unwrap()).collect::<Vec<_>>()
+    let read = |arguments: &[&str]| serde_json::from_str::<Value>(&said(arguments, 0)).unwrap();
+    let together = |files: &[String]| {
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        read(&[&["budget", "--budget", &format!("{BUDGET}/day"), "--json"], files.as_slice()].concat())["answers"][0]
+            .clone()
     };
-    let price = format!("{price}days");
-    let apart: Vec<f64> = (0..3).flat_map(|shard| visits(&format!("{shard}.csv"), &["--price", &price])).collect();
-    let one = visits("whole.csv", &["--budget", "2000/day"]);
-    assert!((apart.iter().sum::<f64>() / 2000.0 - 1.0).abs() < 1e-6, "{}", apart.iter().sum::<f64>());
-    assert!(apart.iter().zip(&one).all(|(one, other)| (one - other).abs() < 1e-5 * (1e-3 + other)));
+    let saved = |name: &str, options: &[&str]| {
+        let (table, outlook) = (path(&format!("{name}.csv")), path(&format!("{name}-{}.outlook", options.len())));
+        said(&[&["budget", &table, "--save", &outlook], options].concat(), 0);
+        outlook
+    };
+    let price_of = |answer: &Value| format!("{}days", answer["price_days"].as_f64().unwrap());
+    let rough = together(&shards.map(|name| saved(name, &[])));
+    assert_eq!(rough["is_exact"], false);
+    let around = price_of(&rough);
+    let near = shards.map(|name| saved(name, &["--around", &around]));
+    let exact = together(&near);
+    assert_eq!(exact["is_exact"], true);
+    let spent = |name: &str, price: &[&str]| {
+        let plan = read(&[&["plan", &path(&format!("{name}.csv")), "--json"], price].concat());
+        plan["allocations"].as_array().unwrap().iter().find(|row| row["allocation"] == "optimal").unwrap()
+            ["spending_per_day"].as_f64().unwrap()
+    };
+    let off = |answer: &Value| {
+        let price = price_of(answer);
+        let spent: f64 = shards.iter().map(|name| spent(name, &["--price", &price])).sum();
+        (spent / BUDGET - 1.0).abs()
+    };
+    assert!(off(&rough) < 1e-3, "{}", off(&rough));
+    assert!(off(&exact) < 1e-9, "{}", off(&exact));
+    let whole = read(&["plan", &path("whole.csv"), "--json", "--budget", &format!("{BUDGET}/day")]);
+    let ratio = exact["price_days"].as_f64().unwrap() / whole["price_days"].as_f64().unwrap();
+    assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
     // A table beside what was saved of the others is the same.
-    let mixed = ["budget", &path("0.csv"), &outlooks[1], &outlooks[2], "--budget", "2000/day", "--json"];
-    assert_eq!(serde_json::from_str::<Value>(&said(&mixed, 0)).unwrap()["answers"], report["answers"]);
+    let mixed = ["budget", &path("0.csv"), "--around", &around, &near[1], &near[2], "--budget", "9000/day", "--json"];
+    assert_eq!(read(&mixed)["answers"][0], exact);
+    // Of a budget whose price lies elsewhere it is said.
+    let output = start(&["budget", &near[0], "--budget", "4000/day"]).wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("is not exact: read again with --around 0."), "{words}");
 }
 
 #[test]

@@ -232,28 +232,31 @@ fn price(args: &PlanArgs) -> Result<Price> {
         PriceArgs { budget: Some(per_second), .. } => {
             Price::for_budget(*per_second, Unit::Second).context("--budget")?
         }
-        PriceArgs { price: Some(text), .. } => given_price(text, objective)?,
+        PriceArgs { price: Some(text), .. } => {
+            let seconds = given_price("--price", text, objective)?;
+            Price::given(seconds, Unit::Second).with_context(|| format!("--price `{text}`"))?
+        }
         PriceArgs { cost: Some(cost), .. } => Price::for_cost(*cost, unit(&args.columns)).context("--cost")?,
         _ if args.example => Price::for_budget(EXAMPLE_BUDGET_PER_DAY, Unit::Day)?,
         _ => bail!("say what pays for the visits: --budget 500/day, --price 6h or --cost 0.002"),
     })
 }
 
-/// `6h` for freshness and harmonic; `2h2`, `2h^2` or `2h²`, hours squared, for age.
-fn given_price(text: &str, objective: Objective) -> Result<Price> {
+/// `6h` for freshness and harmonic; `2h2`, `2h^2` or `2h²`, hours squared, for age; in seconds (squared).
+pub(crate) fn given_price(flag: &str, text: &str, objective: Objective) -> Result<f64> {
     use crate::args::Word;
     let squared = ["^2", "²", "2"].into_iter().find_map(|suffix| text.strip_suffix(suffix));
     let squared = squared.filter(|time| time.ends_with(char::is_alphabetic));
     let seconds = match (objective.time_power(), squared) {
         (1, None) => time(text),
         (2, Some(time)) => squared_time(time),
-        (2, None) => bail!("--price: for age it is a squared time such as `2h2`, got `{text}`"),
-        _ => bail!("--price: for {} it is a time such as `6h`, got `{text}`", objective.word()),
+        (2, None) => bail!("{flag}: for age it is a squared time such as `2h2`, got `{text}`"),
+        _ => bail!("{flag}: for {} it is a time such as `6h`, got `{text}`", objective.word()),
     };
     let Some(seconds) = seconds.filter(|seconds| *seconds > 0.0 && seconds.is_finite()) else {
-        bail!("--price must be positive and finite, a number with a unit, got `{text}`");
+        bail!("{flag} must be positive and finite, a number with a unit, got `{text}`");
     };
-    Price::given(seconds, Unit::Second).with_context(|| format!("--price `{text}`"))
+    Ok(seconds)
 }
 
 fn time(text: &str) -> Option<f64> {

@@ -179,7 +179,77 @@ fn shards_are_planned_at_one_price_without_being_brought_together() {
     // Of a budget whose price lies elsewhere it is said.
     let output = start(&["budget", &near[0], "--budget", "4000/day"]).wait_with_output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(words.contains("is not exact: read again with --around 0."), "{words}");
+    assert!(words.contains("is not exact: read again with --around 1.3"), "{words}");
+}
+
+/// Under caps of hosts and a floor what is said of a budget is what its plan says, and what is said of a target reaches it.
+#[test]
+fn budgets_under_caps_and_a_floor_are_those_of_plans() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let mut text = "page,rate,weight,host\n".to_owned();
+    for page in 0..3000u32 {
+        let rate = 0.01 * (f64::from(page * 7919 % 3000) / 300.0).exp2();
+        text.push_str(&format!("{page},{rate},{},h{}\n", 1 + page % 9, page % 7 * (page % 2)));
+    }
+    std::fs::write(path("pages.csv"), text).unwrap();
+    std::fs::write(path("caps.csv"), "host,cap\nh0,150\nh3,1000\n").unwrap();
+    let (pages, caps) = (path("pages.csv"), path("caps.csv"));
+    let read = |arguments: &[&str]| serde_json::from_str::<Value>(&said(arguments, 0)).unwrap();
+    let all: [&[&str]; 3] = [
+        &["--host-cap", "100/day"],
+        &["--floor", "0.3"],
+        &["--host-cap", "100/day", "--host-caps", &caps, "--floor", "0.2"],
+    ];
+    for limits in all {
+        for (objective, column, target) in
+            [("freshness", "freshness", "--target"), ("age", "age_days", "--target-age"), ("harmonic", "harmonic", "")]
+        {
+            let common = [&[pages.as_str(), "--json", "--objective", objective], limits].concat();
+            let plan = |budget: &str| {
+                let plan = read(&[&["plan", "--budget", budget], common.as_slice()].concat());
+                plan["allocations"].as_array().unwrap().iter().find(|row| row["allocation"] == "optimal").unwrap()
+                    [column]
+                    .as_f64()
+                    .unwrap()
+            };
+            let told = read(&[&["budget", "--budget", "500/day"], common.as_slice()].concat());
+            let value = plan("500/day");
+            for row in [&told["answers"][0], &told["curve"][4]] {
+                let ratio = row[column].as_f64().unwrap() / value;
+                assert!((ratio - 1.0).abs() < 1e-9, "{limits:?} {objective} {ratio}");
+                assert!((row["budget_per_day"].as_f64().unwrap() / 500.0 - 1.0).abs() < 1e-9);
+            }
+            assert_eq!(told["curve"].as_array().unwrap().len(), 9);
+            // Caps cost something, and the price is the slope: 1 % more gains as much, but for a floor that grows with it.
+            let free = read(&["budget", "--budget", "500/day", "--json", &pages, "--objective", objective]);
+            let better = free["answers"][0][column].as_f64().unwrap() / value;
+            let is_better = if objective == "freshness" { better > 1.001 } else { better < 0.999 };
+            assert!(is_better || !limits.contains(&"--host-cap"), "{objective} {better}");
+            if !limits.contains(&"--floor") {
+                let slope = (plan("505/day") - value).abs() / 5.0;
+                let ratio = told["answers"][0]["gain_per_daily_cost"].as_f64().unwrap() / slope;
+                assert!((ratio - 1.0).abs() < 0.03, "{objective} {ratio}");
+            }
+            if !target.is_empty() {
+                let days = if objective == "age" { "days" } else { "" };
+                let found = read(&[&["budget", target, &format!("{value}{days}")], common.as_slice()].concat());
+                let budget = found["answers"][0]["budget_per_day"].as_f64().unwrap();
+                assert!((budget / 500.0 - 1.0).abs() < 1e-6, "{limits:?} {objective} {budget}");
+                let reached = plan(&format!("{budget}/day")) / value;
+                assert!((reached - 1.0).abs() < 1e-8, "{limits:?} {objective} {reached}");
+            }
+        }
+    }
+    let beyond = said(&["budget", &pages, "--target", "0.99", "--host-cap", "60/day"], 2);
+    assert!(beyond.contains("freshness 0.99 is out of reach: caps of hosts and minimum periods allow 0."), "{beyond}");
+    let saved = said(&["budget", &pages, "--floor", "0.1", "--save", &path("pages.outlook")], 2);
+    assert!(
+        saved.contains("'--save <FILE>' cannot be used with") || saved.contains("cannot be used with '--save"),
+        "{saved}"
+    );
+    let floor = said(&["budget", &pages, "--floor", "0.1", "--cost", "1", "--worth", "1/day"], 2);
+    assert!(floor.contains("a floor is a share of a budget: it needs one, not a price"), "{floor}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use everfresh::plan::Totals;
 use everfresh::plan::stream::{Limits, Solution, Tally};
 use everfresh::{Allocation, Objective, Period, Price, Terms, Unit};
 
-use crate::args::{ColumnArgs, PlanArgs, PriceArgs};
+use crate::args::{ColumnArgs, LimitArgs, PlanArgs, PriceArgs};
 use crate::chart;
 use crate::output;
 use crate::table::{self, Input, OutTable, Quantity, Wanted};
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     }
     args.output.out.as_deref().map(table::check_ending).transpose()?;
     args.plot.as_deref().map(chart::check_ending).transpose()?;
-    let inputs: Vec<PathBuf> = args.pages.iter().chain(&args.host_caps).cloned().collect();
+    let inputs: Vec<PathBuf> = args.pages.iter().chain(&args.limits.host_caps).cloned().collect();
     for path in [&args.output.out, &args.plot].into_iter().flatten() {
         whole::check_not_read(path, &inputs)?;
     }
@@ -57,9 +57,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     if args.output.json || args.output.out.is_some() {
         table::check_columns(&rows::schema(&input, false, args))?;
     }
-    let with_hosts = args.host_cap.is_some() || args.host_caps.is_some();
-    let pages = if with_hosts { FilePages::with_hosts(&input)? } else { FilePages::new(&input)? };
-    let limits = limits(args, &pages)?;
+    let pages = if args.limits.cap_hosts() { FilePages::with_hosts(&input)? } else { FilePages::new(&input)? };
+    let limits = limits(&args.limits, unit(&args.columns), &pages)?;
     let terms =
         Terms { objective: args.objective.into(), order: args.order.into(), allocation: args.allocation.into(), price };
     let plans = Plans::solve(&pages, terms, &limits).map_err(|error| in_context(error, &input, &pages))?;
@@ -102,13 +101,12 @@ pub(crate) fn unit(columns: &ColumnArgs) -> Unit {
 }
 
 fn open(args: &PlanArgs) -> Result<Input> {
-    let with_hosts = args.host_cap.is_some() || args.host_caps.is_some();
     let asked = Asked {
         weight: args.weight_column.as_deref(),
         count: args.count_column.as_deref(),
         min_period: args.min_period_column.as_deref(),
         max_period: args.max_period_column.as_deref(),
-        host: with_hosts.then_some(args.host_column.as_str()),
+        host: args.limits.cap_hosts().then_some(args.limits.host_column.as_str()),
         curve: args.curves.curve_column.as_deref(),
         shape: args.curves.shape_column.as_deref(),
     };
@@ -120,25 +118,20 @@ fn open(args: &PlanArgs) -> Result<Input> {
 }
 
 /// The floor and the caps of hosts.
-fn limits(args: &PlanArgs, pages: &FilePages<'_>) -> Result<Limits> {
+pub(crate) fn limits(args: &LimitArgs, unit: Unit, pages: &FilePages<'_>) -> Result<Limits> {
     let floor = args.floor.unwrap_or(0.0);
-    if args.host_cap.is_none() && args.host_caps.is_none() {
+    if !args.cap_hosts() {
         return Ok(Limits { floor, caps: Vec::new() });
     }
-    let own = args.host_caps.as_ref().map(|path| host_caps(path, args)).transpose()?.unwrap_or_default();
+    let own = args.host_caps.as_ref().map(|path| host_caps(path, unit)).transpose()?.unwrap_or_default();
     Ok(Limits { floor, caps: caps(pages.host_names(), &own, args.host_cap) })
 }
 
 /// A table of hosts and caps.
-fn host_caps(path: &PathBuf, args: &PlanArgs) -> Result<Vec<(String, f64)>> {
+fn host_caps(path: &PathBuf, unit: Unit) -> Result<Vec<(String, f64)>> {
     let cap = Wanted::required("cap", Quantity::PerTime { what: "cap" });
-    let columns = table::Columns {
-        key: Some("host".to_owned()),
-        host: None,
-        numbers: vec![cap],
-        texts: Vec::new(),
-        unit: unit(&args.columns),
-    };
+    let columns =
+        table::Columns { key: Some("host".to_owned()), host: None, numbers: vec![cap], texts: Vec::new(), unit };
     let input = Input::open(std::slice::from_ref(path), columns)?;
     input.pages(|batch, row| {
         let cap = batch.numbers[0].as_deref().map_or(f64::INFINITY, |caps| caps[row]);
@@ -211,7 +204,7 @@ impl<'a> Plans<'a> {
 }
 
 /// The solver's own errors get the table's name, and hosts their names.
-fn in_context(error: anyhow::Error, input: &Input, pages: &FilePages<'_>) -> anyhow::Error {
+pub(crate) fn in_context(error: anyhow::Error, input: &Input, pages: &FilePages<'_>) -> anyhow::Error {
     let Some(known) = error.downcast_ref::<everfresh::Error>() else {
         return match error.to_string() {
             said if said.starts_with("cannot plan") => error.context(input.name().to_owned()),

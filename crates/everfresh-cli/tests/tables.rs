@@ -113,6 +113,29 @@ fn an_interrupt_takes_an_unfinished_file_away() {
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), usize::from(is_done));
 }
 
+/// What a killed run left is removed by the next one beside it; what somebody writes, or has just begun, is not.
+#[test]
+fn what_a_killed_run_left_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let hour = Duration::from_hours(1);
+    let begun = |name: &str, age: Duration| {
+        let file = File::create(path(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - age).unwrap();
+        file
+    };
+    drop([begun(".everfresh-left", hour), begun(".everfresh-recent", Duration::ZERO), begun(".other", hour)]);
+    let written = begun(".everfresh-written", hour);
+    written.try_lock().unwrap();
+    std::fs::write(path("pages.csv"), "page,rate\na,1\n").unwrap();
+    let (pages, out) = (path("pages.csv").display().to_string(), path("plan.csv").display().to_string());
+    said(&["plan", &pages, "--budget", "1/day", "--out", &out], 0);
+    let mut names: Vec<_> =
+        std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".everfresh-recent", ".everfresh-written", ".other", "pages.csv", "plan.csv"]);
+}
+
 fn said(arguments: &[&str], code: i32) -> String {
     let output = start(arguments).wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();

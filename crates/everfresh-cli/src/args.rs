@@ -142,6 +142,10 @@ without a unit is per --unit, a period without one in it. A row with a count sta
 pages. A page whose rate is empty is visited only as its max_period promises: no share of --floor
 goes to it.
 
+A cap of a host counts what the budget counts: with a cost column cost, not visits. Of the rows
+a,1/day and b,2/day of cost 10 and 1 on one host, --host-cap 2/day has b visited twice a day and a
+never, since one visit to it costs what the cap allows in five days.
+
 A curve is the chance that a page has changed, t after a visit:
   exponential (or empty)  1 - e^(-rate t)
   lomax    1 - (1 + rate t/shape)^(-shape): the rate is a guess, the vaguer the smaller the shape
@@ -176,15 +180,8 @@ pub(crate) struct PlanArgs {
     /// In which order pages are visited
     #[arg(long, value_enum, default_value_t = OrderArg::Fixed)]
     pub order: OrderArg,
-    /// A share of the budget that is spread evenly over all pages with weight, so that a wrong rate starves none
-    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
-    pub floor: Option<f64>,
-    /// What may be spent on each host: visits per time, or cost per time where the table has costs
-    #[arg(long, value_name = "AMOUNT/TIME", value_parser = cap, allow_hyphen_values = true)]
-    pub host_cap: Option<f64>,
-    /// A table of hosts with caps of their own: host,cap
-    #[arg(long, value_name = "FILE")]
-    pub host_caps: Option<PathBuf>,
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Draw how often pages are visited against how often they change (CGM03 figure 11), to a .svg or .html file
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
@@ -196,9 +193,6 @@ pub(crate) struct PlanArgs {
     /// The column of how many pages a row stands for [default: `count` if there is one, else all 1]
     #[arg(long, value_name = "NAME")]
     pub count_column: Option<String>,
-    /// The column of hosts, for caps
-    #[arg(long, value_name = "NAME", default_value = "host")]
-    pub host_column: String,
     /// The column of the shortest times between visits [default: `min_period` if there is one]; an empty field is no bound
     #[arg(long, value_name = "NAME")]
     pub min_period_column: Option<String>,
@@ -510,16 +504,25 @@ Examples:
   everfresh budget pages.parquet --budget 500/day --plot curve.svg
   everfresh budget pages.csv --objective age --target-age 2h --json
   everfresh budget pages.csv --cost 0.002 --worth 0.01/day
+  everfresh budget pages.csv --target 0.8 --host-cap 500/day --floor 0.05
 
 Shards on several machines, with one budget:
-  everfresh budget shard-7.parquet --save shard-7.outlook          on each
-  everfresh budget *.outlook --budget 900000/day --json            together: price_days
-  everfresh plan shard-7.parquet --price 0.12279863days            on each
+  everfresh budget shard-7.parquet --save shard-7.rough.outlook                        on each
+  everfresh budget *.rough.outlook --budget 900000/day --json                          together
+  everfresh budget shard-7.parquet --around 0.1228days --save shard-7.near.outlook     on each
+  everfresh budget *.near.outlook --budget 900000/day --json                           together
+  everfresh plan shard-7.parquet --price 0.12279863451177902days                       on each
+The first price_days spends the budget to about 1e-4. Read around it, pages about to be given up
+are kept one by one: the second, with all its digits, spends it to 1e-9 where is_exact says so; else
+one page is just given up, and no price spends it more exactly.
 
 Tables are those of `everfresh plan`, read once, after names are checked as there. A gain is what
 one more visit (or unit of cost) per time adds to the mean freshness, or takes from the mean age or
-penalty. Periods and curves (for freshness in fixed order) count, of up to 16 million pages; caps of
-hosts and floors do not: with those, a plan gives less than is said here.";
+penalty. Periods and curves (for freshness in fixed order) count, of up to 16 million pages.
+
+Caps of hosts and a floor are another matter for each budget: a plan is made for each, which reads
+the tables about four times with a floor and ten with caps. Nine budgets are on the curve then,
+--budget is two more and a --target some six. With a floor, a gain is that of a visit beyond it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = BUDGET_EXAMPLES)]
@@ -548,11 +551,16 @@ pub(crate) struct BudgetArgs {
     /// In which order pages are visited
     #[arg(long, value_enum, default_value_t = OrderArg::Fixed)]
     pub order: OrderArg,
+    #[command(flatten)]
+    pub limits: LimitArgs,
     /// Draw the objective against the budget, to a .svg or .html file
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    /// Read for plans near this price, which a first outlook told, so that a budget's price there is right to nine digits
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["floor", "host_cap", "host_caps"])]
+    pub around: Option<String>,
     /// Keep what was read in an .outlook file, which can be given in the place of its tables, also beside those of others
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["floor", "host_cap", "host_caps"])]
     pub save: Option<PathBuf>,
     #[command(flatten)]
     pub columns: ColumnArgs,
@@ -584,6 +592,30 @@ pub(crate) struct CurveArgs {
     /// The column of the shapes of the other curves [default: `shape` if there are curves]
     #[arg(long, value_name = "NAME")]
     pub shape_column: Option<String>,
+}
+
+/// What limits a plan besides its budget.
+#[derive(Debug, Args)]
+pub(crate) struct LimitArgs {
+    /// A share of the budget that is spread evenly over all pages with weight, so that a wrong rate starves none
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    pub floor: Option<f64>,
+    /// What may be spent on each host: visits per time; where the table has costs, cost per time
+    #[arg(long, value_name = "AMOUNT/TIME", value_parser = cap, allow_hyphen_values = true)]
+    pub host_cap: Option<f64>,
+    /// A table of hosts with caps of their own: host,cap
+    #[arg(long, value_name = "FILE")]
+    pub host_caps: Option<PathBuf>,
+    /// The column of hosts, for caps
+    #[arg(long, value_name = "NAME", default_value = "host")]
+    pub host_column: String,
+}
+
+impl LimitArgs {
+    /// Are hosts capped?
+    pub(crate) const fn cap_hosts(&self) -> bool {
+        self.host_cap.is_some() || self.host_caps.is_some()
+    }
 }
 
 /// Where the price of a visit comes from.

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use everfresh::plan::stream::{Outlook, Point};
-use everfresh::{Objective, Order, Period, Unit};
+use everfresh::{Error, Objective, Order, Period, Unit};
 use serde::Serialize;
 
 use crate::args::{BudgetArgs, Word};
 use crate::chart;
 use crate::interrupt;
+use crate::limited::Limited;
 use crate::output::{self, Grid, finite, number};
-use crate::plan::{Asked, FilePages, leave_curves, unit, wanted};
+use crate::plan::{Asked, FilePages, given_price, in_context, leave_curves, limits, unit, wanted};
 use crate::saved;
 use crate::table::Input;
 use crate::whole;
@@ -32,6 +33,8 @@ struct PointRow {
 #[derive(Serialize)]
 struct AnswerRow {
     question: String,
+    /// Does a plan at this price spend this budget to nine digits? Null with caps or a floor.
+    is_exact: Option<bool>,
     #[serde(flatten)]
     point: PointRow,
 }
@@ -53,27 +56,112 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     let objective: Objective = args.objective.into();
     let order: Order = args.order.into();
     args.plot.as_deref().map(chart::check_ending).transpose()?;
+    let inputs: Vec<PathBuf> = args.pages.iter().chain(&args.limits.host_caps).cloned().collect();
     for path in args.plot.iter().chain(&args.save) {
-        whole::check_not_read(path, &args.pages)?;
+        whole::check_not_read(path, &inputs)?;
         whole::check_place(path)?;
     }
     if args.save.as_ref().is_some_and(|path| !saved::is_one(path)) {
         bail!("--save must end in .{}, by which the file is known again", saved::ENDING);
     }
-    let outlook = read(args, order, objective)?;
-    args.save.as_deref().map(|path| saved::write(path, &outlook)).transpose()?;
-    let answers = answers(args, &outlook).map_err(|error| named(error, &args.pages[0].display()))?;
-    let asked = answers.iter().map(|(_, point)| point.spending).find(|spending| *spending > 0.0);
-    let middle = asked.unwrap_or(outlook.middle().spending);
-    let mut curve = Vec::new();
-    for i in -DOUBLINGS * STEPS..=DOUBLINGS * STEPS {
-        interrupt::check()?;
-        // Budgets below what is promised have no plan, and so no point.
-        if let Ok(point) = outlook.at_budget(middle * (f64::from(i) / f64::from(STEPS)).exp2()) {
-            curve.push((i, point));
+    if args.limits.floor.is_none() && !args.limits.cap_hosts() {
+        let around = args.around.as_deref().map(|text| given_price("--around", text, objective)).transpose()?;
+        let outlook = read(args, order, objective, around)?;
+        args.save.as_deref().map(|path| saved::write(path, &outlook)).transpose()?;
+        return tell(args, &Teller::Free(&outlook)).map_err(|error| named(error, &args.pages[0].display()));
+    }
+    if let Some(path) = args.pages.iter().find(|path| saved::is_one(path)) {
+        bail!("`{}` knows neither hosts nor a floor: with these give the tables themselves", path.display());
+    }
+    let mut input = open(args, &args.pages)?;
+    leave_curves(&mut input, &args.curves, order, objective)?;
+    let pages = if args.limits.cap_hosts() { FilePages::with_hosts(&input)? } else { FilePages::new(&input)? };
+    pages.call_pass("reading");
+    let limits = limits(&args.limits, unit(&args.columns), &pages)?;
+    let outlook = Outlook::of(&pages, order, objective).map_err(|error| named(error, &input.name()))?;
+    let limited = Limited::new(&pages, &limits, &outlook);
+    tell(args, &Teller::Limited(&limited, &outlook)).map_err(|error| in_context(error, &input, &pages))
+}
+
+/// Who knows what budgets give.
+#[derive(Clone, Copy)]
+enum Teller<'a> {
+    Free(&'a Outlook),
+    Limited(&'a Limited<'a>, &'a Outlook),
+}
+
+impl<'a> Teller<'a> {
+    /// Of the pages without caps and a floor.
+    const fn outlook(&self) -> &'a Outlook {
+        match self {
+            Teller::Free(outlook) | Teller::Limited(_, outlook) => outlook,
         }
     }
-    let view = View { outlook: &outlook, unit: unit(&args.columns), answers, curve };
+
+    fn at_budget(&self, budget: f64) -> Result<Point> {
+        match self {
+            Teller::Free(outlook) => Ok(outlook.at_budget(budget)?),
+            Teller::Limited(limited, _) => limited.at_budget(budget),
+        }
+    }
+
+    fn at_price(&self, price: f64) -> Result<Point> {
+        match self {
+            Teller::Free(outlook) => Ok(outlook.at_price(price)),
+            Teller::Limited(limited, _) => limited.at_price(price),
+        }
+    }
+
+    fn for_value(&self, value: f64) -> Result<Point> {
+        match self {
+            Teller::Free(outlook) => Ok(outlook.for_value(value)?),
+            Teller::Limited(limited, _) => limited.for_value(value),
+        }
+    }
+
+    /// The budgets of the curve, in steps of a doubling from the one in the middle.
+    fn steps(&self) -> Vec<i32> {
+        match self {
+            Teller::Free(_) => (-DOUBLINGS * STEPS..=DOUBLINGS * STEPS).collect(),
+            // A plan for each.
+            Teller::Limited(..) => (1 - DOUBLINGS..DOUBLINGS).map(|doubling| doubling * STEPS).collect(),
+        }
+    }
+
+    fn curve(&self, middle: f64) -> Result<Vec<(i32, Point)>> {
+        let mut curve = Vec::new();
+        for step in self.steps() {
+            interrupt::check()?;
+            match self.at_budget(middle * (f64::from(step) / f64::from(STEPS)).exp2()) {
+                Ok(point) => curve.push((step, point)),
+                // Budgets below what is promised have no plan, and so no point; nor has one of nothing.
+                Err(error)
+                    if matches!(error.downcast_ref(), Some(Error::Infeasible { .. } | Error::OutOfBounds { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(curve)
+    }
+
+    /// Does a plan at this price spend this budget to nine digits? None where hosts or a floor have a say in what it spends.
+    fn is_exact(&self, point: &Point) -> Option<bool> {
+        match self {
+            Teller::Free(outlook) => Some(outlook.is_exact(point)),
+            Teller::Limited(..) => None,
+        }
+    }
+}
+
+/// Answers what was asked, and draws.
+fn tell(args: &BudgetArgs, teller: &Teller<'_>) -> Result<()> {
+    let (outlook, order) = (teller.outlook(), args.order.into());
+    let answers = answers(args, teller)?;
+    if let Teller::Free(outlook) = teller {
+        say_who_is_beyond(outlook, &answers);
+    }
+    let asked = answers.iter().map(|(_, point)| point.spending).find(|spending| *spending > 0.0);
+    let curve = teller.curve(asked.unwrap_or(outlook.middle().spending))?;
+    let view = View { teller, unit: unit(&args.columns), answers, curve };
     if let Some(path) = &args.plot {
         let points = |points: &mut dyn Iterator<Item = &Point>| -> Vec<(f64, f64)> {
             points.map(|point| (point.spending * view.unit.seconds(), view.drawn(point))).collect()
@@ -86,11 +174,27 @@ pub(crate) fn run(args: &BudgetArgs) -> Result<()> {
     if args.json { output::print_json(&view.report(order)) } else { output::print(&view.text(order)) }
 }
 
+/// Says where to read again if all prices lie so far from the one around which was read that none is exact.
+fn say_who_is_beyond(outlook: &Outlook, answers: &[(String, Point)]) {
+    let (Some(exact), Some((question, point))) = (outlook.exact_prices(), answers.first()) else { return };
+    let is_told = |(_, point): &(String, Point)| point.price.is_infinite() || exact.contains(&point.price);
+    if !answers.iter().any(is_told) {
+        let price = shown_price(outlook.objective(), point.price);
+        output::say(&format!("{question}: the price, {price}, is not exact: read again with --around {price}"));
+    }
+}
+
+/// A price with all its digits, as flags take it.
+fn shown_price(objective: Objective, price: f64) -> String {
+    let power = objective.time_power();
+    format!("{}days{}", price / Unit::Day.seconds().powi(power), if power == 2 { "2" } else { "" })
+}
+
 /// What tables and saved outlooks tell together.
-fn read(args: &BudgetArgs, order: Order, objective: Objective) -> Result<Outlook> {
+fn read(args: &BudgetArgs, order: Order, objective: Objective, around: Option<f64>) -> Result<Outlook> {
     let (files, tables): (Vec<PathBuf>, Vec<PathBuf>) =
         args.pages.iter().cloned().partition(|path| saved::is_one(path));
-    let mut all = (!tables.is_empty()).then(|| read_tables(args, &tables, order, objective)).transpose()?;
+    let mut all = (!tables.is_empty()).then(|| read_tables(args, &tables, (order, objective), around)).transpose()?;
     for path in files {
         let one = saved::read(&path)?;
         if (one.order(), one.objective()) != (order, objective) {
@@ -108,12 +212,21 @@ fn read(args: &BudgetArgs, order: Order, objective: Objective) -> Result<Outlook
     all.context("cannot do without pages")
 }
 
-fn read_tables(args: &BudgetArgs, tables: &[PathBuf], order: Order, objective: Objective) -> Result<Outlook> {
+fn read_tables(
+    args: &BudgetArgs,
+    tables: &[PathBuf],
+    (order, objective): (Order, Objective),
+    around: Option<f64>,
+) -> Result<Outlook> {
     let mut input = open(args, tables)?;
     leave_curves(&mut input, &args.curves, order, objective)?;
     let pages = FilePages::new(&input)?;
     pages.call_pass("reading");
-    Outlook::of(&pages, order, objective).map_err(|error| named(error, &input.name()))
+    let outlook = match around {
+        Some(price) => Outlook::around(&pages, order, objective, price),
+        None => Outlook::of(&pages, order, objective),
+    };
+    outlook.map_err(|error| named(error, &input.name()))
 }
 
 fn open(args: &BudgetArgs, tables: &[PathBuf]) -> Result<Input> {
@@ -122,7 +235,7 @@ fn open(args: &BudgetArgs, tables: &[PathBuf]) -> Result<Input> {
         count: args.count_column.as_deref(),
         min_period: args.min_period_column.as_deref(),
         max_period: args.max_period_column.as_deref(),
-        host: None,
+        host: args.limits.cap_hosts().then_some(args.limits.host_column.as_str()),
         curve: args.curves.curve_column.as_deref(),
         shape: args.curves.shape_column.as_deref(),
     };
@@ -134,24 +247,25 @@ fn named(error: anyhow::Error, name: &dyn std::fmt::Display) -> anyhow::Error {
 }
 
 /// What was asked, in words, and the point that answers it.
-fn answers(args: &BudgetArgs, outlook: &Outlook) -> Result<Vec<(String, Point)>> {
+fn answers(args: &BudgetArgs, teller: &Teller<'_>) -> Result<Vec<(String, Point)>> {
     let unit = unit(&args.columns);
     let mut answers = Vec::new();
-    let mut say = |question: String, point: everfresh::Result<Point>| -> Result<()> {
+    let outlook = teller.outlook();
+    let mut say = |question: String, point: Result<Point>| -> Result<()> {
         answers.push((question, point?));
         Ok(())
     };
     if let Some(freshness) = args.target {
         expect(outlook, Objective::Freshness, "--target needs")?;
-        say(format!("for freshness {freshness}"), outlook.for_value(freshness))?;
+        say(format!("for freshness {freshness}"), teller.for_value(freshness))?;
     }
     if let Some(age) = args.target_age {
         expect(outlook, Objective::Age, "--target-age needs")?;
-        say(format!("for a mean age of {age}"), outlook.for_value(age.seconds()))?;
+        say(format!("for a mean age of {age}"), teller.for_value(age.seconds()))?;
     }
     if let Some(budget) = args.budget {
-        say(format!("with {}/{unit}", output::per(budget, unit)), outlook.at_budget(budget))?;
-        say(format!("with twice that, {}/{unit}", output::per(2.0 * budget, unit)), outlook.at_budget(2.0 * budget))?;
+        say(format!("with {}/{unit}", output::per(budget, unit)), teller.at_budget(budget))?;
+        say(format!("with twice that, {}/{unit}", output::per(2.0 * budget, unit)), teller.at_budget(2.0 * budget))?;
     }
     if let (Some(cost), Some(worth)) = (args.cost, args.worth) {
         expect(outlook, Objective::Freshness, "--cost and --worth need")?;
@@ -162,7 +276,7 @@ fn answers(args: &BudgetArgs, outlook: &Outlook) -> Result<Vec<(String, Point)>>
             number(worth.per_second * worth.unit.seconds()),
             worth.unit
         );
-        say(question, Ok(outlook.at_price(price)))?;
+        say(question, teller.at_price(price))?;
     }
     Ok(answers)
 }
@@ -176,7 +290,7 @@ fn expect(outlook: &Outlook, objective: Objective, who_needs: &str) -> Result<()
 
 /// What is known, and how to say it.
 struct View<'a> {
-    outlook: &'a Outlook,
+    teller: &'a Teller<'a>,
     unit: Unit,
     answers: Vec<(String, Point)>,
     curve: Vec<(i32, Point)>,
@@ -184,7 +298,7 @@ struct View<'a> {
 
 impl View<'_> {
     fn objective(&self) -> Objective {
-        self.outlook.objective()
+        self.teller.outlook().objective()
     }
 
     fn row(&self, point: &Point) -> PointRow {
@@ -207,12 +321,15 @@ impl View<'_> {
     }
 
     fn report(&self, order: Order) -> Report {
-        let answer =
-            |(question, point): &(String, Point)| AnswerRow { question: question.clone(), point: self.row(point) };
+        let answer = |(question, point): &(String, Point)| AnswerRow {
+            question: question.clone(),
+            is_exact: self.teller.is_exact(point),
+            point: self.row(point),
+        };
         Report {
             objective: self.objective().word(),
             order: order.word(),
-            static_weight_share: self.outlook.static_share(),
+            static_weight_share: self.teller.outlook().static_share(),
             answers: self.answers.iter().map(answer).collect(),
             curve: self.curve.iter().map(|(_, point)| self.row(point)).collect(),
         }
@@ -245,8 +362,10 @@ impl View<'_> {
 
     fn text(&self, order: Order) -> String {
         let objective = self.objective().word();
-        let mut text = format!("the optimal plan for {objective}, {} order\n", order.word().replace('-', " "));
-        let share = self.outlook.static_share();
+        let limits =
+            if let Teller::Limited(..) = self.teller { ", within caps of hosts and a floor as asked for" } else { "" };
+        let mut text = format!("the optimal plan for {objective}, {} order{limits}\n", order.word().replace('-', " "));
+        let share = self.teller.outlook().static_share();
         if share > 0.0 {
             text.push_str(&format!("static pages have {} of the weight\n", output::percent(share)));
         }

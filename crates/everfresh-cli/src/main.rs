@@ -14,6 +14,7 @@ mod freshness;
 mod generate;
 mod income;
 mod interrupt;
+mod limited;
 mod longevity;
 mod output;
 mod papers;

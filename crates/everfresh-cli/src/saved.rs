@@ -13,7 +13,7 @@ use crate::output;
 use crate::whole::WholeFile;
 
 pub(crate) const ENDING: &str = "outlook";
-const MARK: [u8; 12] = *b"everfresh o1";
+const MARK: [u8; 12] = *b"everfresh o2";
 const LEVEL: i32 = 3;
 /// More than the largest outlook has.
 const MOST_BYTES: u64 = 1 << 30;

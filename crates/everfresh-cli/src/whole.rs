@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, SyncSender};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use tempfile::NamedTempFile;
@@ -76,12 +77,15 @@ impl WholeFile {
             _ => Path::new("."),
         };
         let mut temporary = tempfile::Builder::new();
-        temporary.prefix(".everfresh-");
+        temporary.prefix(PREFIX);
         // A temporary file is private; the result is as readable as any other new file.
         #[cfg(unix)]
         temporary.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let unfinished = Unfinished::begin();
+        remove_left(directory);
         let file = temporary.tempfile_in(directory).map_err(without_path)?;
+        // By the lock others know that somebody writes it. Where files have none, none is removed.
+        let _ = file.as_file().try_lock();
         let sink = Sink::Beside(file, existing.map(|existing| existing.permissions()), unfinished);
         Ok(WholeFile { path, sink, room: Room::of_a_file(), ahead: None, unasked: 0 })
     }
@@ -145,6 +149,31 @@ impl Write for WholeFile {
     fn flush(&mut self) -> io::Result<()> {
         self.sink().flush()
     }
+}
+
+/// How the names of temporary files begin.
+const PREFIX: &str = ".everfresh-";
+
+/// A file that was begun so recently may not have its lock yet.
+const RECENT: Duration = Duration::from_mins(1);
+
+/// Removes what runs left in a directory that were killed: a lock ends with its process, however that ends.
+fn remove_left(directory: &Path) {
+    let Ok(entries) = directory.read_dir() else { return };
+    let is_ours = |entry: &std::fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+    for path in entries.flatten().filter(is_ours).map(|entry| entry.path()) {
+        if is_left(&path).unwrap_or(false) {
+            // If it cannot be removed it stays, as it would have without this.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Is it a file that nobody writes any more?
+fn is_left(path: &Path) -> io::Result<bool> {
+    let about = path.symlink_metadata()?;
+    let is_recent = about.modified()?.elapsed().is_ok_and(|age| age < RECENT);
+    Ok(about.is_file() && !is_recent && File::options().write(true).open(path)?.try_lock().is_ok())
 }
 
 /// How much a new file may still grow where the system sets a bound (`ulimit -f`). To write beyond it is answered by a signal that ends

@@ -113,6 +113,29 @@ fn an_interrupt_takes_an_unfinished_file_away() {
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), usize::from(is_done));
 }
 
+/// What a killed run left is removed by the next one beside it; what somebody writes, or has just begun, is not.
+#[test]
+fn what_a_killed_run_left_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let hour = Duration::from_hours(1);
+    let begun = |name: &str, age: Duration| {
+        let file = File::create(path(name)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - age).unwrap();
+        file
+    };
+    drop([begun(".everfresh-left", hour), begun(".everfresh-recent", Duration::ZERO), begun(".other", hour)]);
+    let written = begun(".everfresh-written", hour);
+    written.try_lock().unwrap();
+    std::fs::write(path("pages.csv"), "page,rate\na,1\n").unwrap();
+    let (pages, out) = (path("pages.csv").display().to_string(), path("plan.csv").display().to_string());
+    said(&["plan", &pages, "--budget", "1/day", "--out", &out], 0);
+    let mut names: Vec<_> =
+        std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".everfresh-recent", ".everfresh-written", ".other", "pages.csv", "plan.csv"]);
+}
+
 fn said(arguments: &[&str], code: i32) -> String {
     let output = start(arguments).wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -120,45 +143,136 @@ fn said(arguments: &[&str], code: i32) -> String {
     if code == 0 { String::from_utf8_lossy(&output.stdout).into_owned() } else { text }
 }
 
-/// Shards on several machines: what was read of each is kept, all have one price, and each is planned at it.
+/// Shards on several machines: what was read of each is kept, first of all prices, then around the one that this tells; all have one price,
+/// and each is planned at it.
 #[test]
 fn shards_are_planned_at_one_price_without_being_brought_together() {
+    const BUDGET: f64 = 9000.0;
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
-    let (mut whole, mut outlooks) = ("page,rate,weight\n".to_owned(), Vec::new());
-    for shard in 0..3u32 {
+    let shards = ["0", "1", "2"];
+    let mut whole = "page,rate,weight\n".to_owned();
+    for (shard, name) in (0..3u32).zip(shards) {
         let mut text = "page,rate,weight\n".to_owned();
-        for page in 0..4000u32 {
-            let rate = 0.001 * (f64::from((page * 7919 + shard) % 4000) / 250.0).exp2();
+        for page in 0..12_000u32 {
+            let rate = 0.001 * (f64::from((page * 7919 + shard) % 12_000) / 750.0).exp2();
             let row = format!("{shard}-{page},{rate},{}\n", 1 + (page + shard) % 9);
             text.push_str(&row);
             whole.push_str(&row);
         }
-        std::fs::write(path(&format!("{shard}.csv")), text).unwrap();
-        let outlook = path(&format!("{shard}.outlook"));
-        said(&["budget", &path(&format!("{shard}.csv")), "--save", &outlook], 0);
-        outlooks.push(outlook);
+        std::fs::write(path(&format!("{name}.csv")), text).unwrap();
     }
     std::fs::write(path("whole.csv"), whole).unwrap();
-    let mut together = vec!["budget", "--budget", "2000/day", "--json"];
-    together.extend(outlooks.iter().map(String::as_str));
-    let report: Value = serde_json::from_str(&said(&together, 0)).unwrap();
-    let price = report["answers"][0]["price_days"].as_f64().unwrap();
-    let visits = |name: &str, price: &[&str]| {
-        let name = path(name);
-        let text = said(&[&["plan", name.as_str(), "--json"], price].concat(), 0);
-        let plan: Value = serde_json::from_str(&text).unwrap();
-        let each = plan["pages"].as_array().unwrap().iter();
-        each.map(|page| page["frequency_per_day"].as_f64().unwrap()).collect::<Vec<_>>()
+    let read = |arguments: &[&str]| serde_json::from_str::<Value>(&said(arguments, 0)).unwrap();
+    let together = |files: &[String]| {
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        read(&[&["budget", "--budget", &format!("{BUDGET}/day"), "--json"], files.as_slice()].concat())["answers"][0]
+            .clone()
     };
-    let price = format!("{price}days");
-    let apart: Vec<f64> = (0..3).flat_map(|shard| visits(&format!("{shard}.csv"), &["--price", &price])).collect();
-    let one = visits("whole.csv", &["--budget", "2000/day"]);
-    assert!((apart.iter().sum::<f64>() / 2000.0 - 1.0).abs() < 1e-6, "{}", apart.iter().sum::<f64>());
-    assert!(apart.iter().zip(&one).all(|(one, other)| (one - other).abs() < 1e-5 * (1e-3 + other)));
+    let saved = |name: &str, options: &[&str]| {
+        let (table, outlook) = (path(&format!("{name}.csv")), path(&format!("{name}-{}.outlook", options.len())));
+        said(&[&["budget", &table, "--save", &outlook], options].concat(), 0);
+        outlook
+    };
+    let price_of = |answer: &Value| format!("{}days", answer["price_days"].as_f64().unwrap());
+    let rough = together(&shards.map(|name| saved(name, &[])));
+    assert_eq!(rough["is_exact"], false);
+    let around = price_of(&rough);
+    let near = shards.map(|name| saved(name, &["--around", &around]));
+    let exact = together(&near);
+    assert_eq!(exact["is_exact"], true);
+    let spent = |name: &str, price: &[&str]| {
+        let plan = read(&[&["plan", &path(&format!("{name}.csv")), "--json"], price].concat());
+        plan["allocations"].as_array().unwrap().iter().find(|row| row["allocation"] == "optimal").unwrap()
+            ["spending_per_day"].as_f64().unwrap()
+    };
+    let off = |answer: &Value| {
+        let price = price_of(answer);
+        let spent: f64 = shards.iter().map(|name| spent(name, &["--price", &price])).sum();
+        (spent / BUDGET - 1.0).abs()
+    };
+    assert!(off(&rough) < 1e-3, "{}", off(&rough));
+    assert!(off(&exact) < 1e-9, "{}", off(&exact));
+    let whole = read(&["plan", &path("whole.csv"), "--json", "--budget", &format!("{BUDGET}/day")]);
+    let ratio = exact["price_days"].as_f64().unwrap() / whole["price_days"].as_f64().unwrap();
+    assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
     // A table beside what was saved of the others is the same.
-    let mixed = ["budget", &path("0.csv"), &outlooks[1], &outlooks[2], "--budget", "2000/day", "--json"];
-    assert_eq!(serde_json::from_str::<Value>(&said(&mixed, 0)).unwrap()["answers"], report["answers"]);
+    let mixed = ["budget", &path("0.csv"), "--around", &around, &near[1], &near[2], "--budget", "9000/day", "--json"];
+    assert_eq!(read(&mixed)["answers"][0], exact);
+    // Of a budget whose price lies elsewhere it is said.
+    let output = start(&["budget", &near[0], "--budget", "4000/day"]).wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(words.contains("is not exact: read again with --around 1.3"), "{words}");
+}
+
+/// Under caps of hosts and a floor what is said of a budget is what its plan says, and what is said of a target reaches it.
+#[test]
+fn budgets_under_caps_and_a_floor_are_those_of_plans() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let mut text = "page,rate,weight,host\n".to_owned();
+    for page in 0..3000u32 {
+        let rate = 0.01 * (f64::from(page * 7919 % 3000) / 300.0).exp2();
+        text.push_str(&format!("{page},{rate},{},h{}\n", 1 + page % 9, page % 7 * (page % 2)));
+    }
+    std::fs::write(path("pages.csv"), text).unwrap();
+    std::fs::write(path("caps.csv"), "host,cap\nh0,150\nh3,1000\n").unwrap();
+    let (pages, caps) = (path("pages.csv"), path("caps.csv"));
+    let read = |arguments: &[&str]| serde_json::from_str::<Value>(&said(arguments, 0)).unwrap();
+    let all: [&[&str]; 3] = [
+        &["--host-cap", "100/day"],
+        &["--floor", "0.3"],
+        &["--host-cap", "100/day", "--host-caps", &caps, "--floor", "0.2"],
+    ];
+    for limits in all {
+        for (objective, column, target) in
+            [("freshness", "freshness", "--target"), ("age", "age_days", "--target-age"), ("harmonic", "harmonic", "")]
+        {
+            let common = [&[pages.as_str(), "--json", "--objective", objective], limits].concat();
+            let plan = |budget: &str| {
+                let plan = read(&[&["plan", "--budget", budget], common.as_slice()].concat());
+                plan["allocations"].as_array().unwrap().iter().find(|row| row["allocation"] == "optimal").unwrap()
+                    [column]
+                    .as_f64()
+                    .unwrap()
+            };
+            let told = read(&[&["budget", "--budget", "500/day"], common.as_slice()].concat());
+            let value = plan("500/day");
+            for row in [&told["answers"][0], &told["curve"][4]] {
+                let ratio = row[column].as_f64().unwrap() / value;
+                assert!((ratio - 1.0).abs() < 1e-9, "{limits:?} {objective} {ratio}");
+                assert!((row["budget_per_day"].as_f64().unwrap() / 500.0 - 1.0).abs() < 1e-9);
+            }
+            assert_eq!(told["curve"].as_array().unwrap().len(), 9);
+            // Caps cost something, and the price is the slope: 1 % more gains as much, but for a floor that grows with it.
+            let free = read(&["budget", "--budget", "500/day", "--json", &pages, "--objective", objective]);
+            let better = free["answers"][0][column].as_f64().unwrap() / value;
+            let is_better = if objective == "freshness" { better > 1.001 } else { better < 0.999 };
+            assert!(is_better || !limits.contains(&"--host-cap"), "{objective} {better}");
+            if !limits.contains(&"--floor") {
+                let slope = (plan("505/day") - value).abs() / 5.0;
+                let ratio = told["answers"][0]["gain_per_daily_cost"].as_f64().unwrap() / slope;
+                assert!((ratio - 1.0).abs() < 0.03, "{objective} {ratio}");
+            }
+            if !target.is_empty() {
+                let days = if objective == "age" { "days" } else { "" };
+                let found = read(&[&["budget", target, &format!("{value}{days}")], common.as_slice()].concat());
+                let budget = found["answers"][0]["budget_per_day"].as_f64().unwrap();
+                assert!((budget / 500.0 - 1.0).abs() < 1e-6, "{limits:?} {objective} {budget}");
+                let reached = plan(&format!("{budget}/day")) / value;
+                assert!((reached - 1.0).abs() < 1e-8, "{limits:?} {objective} {reached}");
+            }
+        }
+    }
+    let beyond = said(&["budget", &pages, "--target", "0.99", "--host-cap", "60/day"], 2);
+    assert!(beyond.contains("freshness 0.99 is out of reach: caps of hosts and minimum periods allow 0."), "{beyond}");
+    let saved = said(&["budget", &pages, "--floor", "0.1", "--save", &path("pages.outlook")], 2);
+    assert!(
+        saved.contains("'--save <FILE>' cannot be used with") || saved.contains("cannot be used with '--save"),
+        "{saved}"
+    );
+    let floor = said(&["budget", &pages, "--floor", "0.1", "--cost", "1", "--worth", "1/day"], 2);
+    assert!(floor.contains("a floor is a share of a budget: it needs one, not a price"), "{floor}");
 }
 
 #[test]

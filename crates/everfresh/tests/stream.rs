@@ -230,8 +230,11 @@ proptest! {
         let budget = (promised(None) + 10f64.powf(log_slack)) / (1.0 - floor);
         let limits = Limits { floor, caps };
         for objective in Objective::ALL {
-            if objective == Objective::Freshness || table.shape.is_empty() {
-                conditions(&table, terms(objective, budget), &limits);
+            for order in Order::ALL {
+                // Pages with curves of their own are planned for freshness in fixed order.
+                if (objective, order) == (Objective::Freshness, Order::Fixed) || table.shape.is_empty() {
+                    conditions(&table, Terms { order, ..terms(objective, budget) }, &limits);
+                }
             }
         }
     }
@@ -526,6 +529,16 @@ fn outlooks_foretell_plans() {
             };
             assert!((point.value / value - 1.0).abs() < 1e-5, "{objective:?} {point:?} {value}");
             assert!((point.price / solution.price() - 1.0).abs() < 1e-3, "{objective:?} {point:?}");
+            // Read again around that price, in three parts, it is the plan's.
+            let read = |from: usize, to: usize| {
+                Outlook::around(&Columns::new(&rate[from..to]), Order::Fixed, objective, point.price).unwrap()
+            };
+            let mut near = read(0, 20_000);
+            near.merge(read(20_000, 70_000)).unwrap();
+            near.merge(read(70_000, 100_000)).unwrap();
+            let point = near.at_budget(budget).unwrap();
+            assert!((point.price / solution.price() - 1.0).abs() < 1e-9, "{objective:?} {point:?}");
+            assert!(near.is_exact(&point) && near.exact_prices().unwrap().contains(&point.price));
         }
     }
     let slow = [1.0];

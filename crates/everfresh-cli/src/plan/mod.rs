@@ -13,7 +13,7 @@ use everfresh::plan::Totals;
 use everfresh::plan::stream::{Limits, Solution, Tally};
 use everfresh::{Allocation, Objective, Period, Price, Terms, Unit};
 
-use crate::args::{ColumnArgs, PlanArgs, PriceArgs};
+use crate::args::{ColumnArgs, LimitArgs, PlanArgs, PriceArgs};
 use crate::chart;
 use crate::output;
 use crate::table::{self, Input, OutTable, Quantity, Wanted};
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     }
     args.output.out.as_deref().map(table::check_ending).transpose()?;
     args.plot.as_deref().map(chart::check_ending).transpose()?;
-    let inputs: Vec<PathBuf> = args.pages.iter().chain(&args.host_caps).cloned().collect();
+    let inputs: Vec<PathBuf> = args.pages.iter().chain(&args.limits.host_caps).cloned().collect();
     for path in [&args.output.out, &args.plot].into_iter().flatten() {
         whole::check_not_read(path, &inputs)?;
     }
@@ -58,9 +58,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     if args.output.json || args.output.out.is_some() {
         table::check_columns(&rows::schema(&input, false, args))?;
     }
-    let with_hosts = args.host_cap.is_some() || args.host_caps.is_some();
-    let pages = if with_hosts { FilePages::with_hosts(&input)? } else { FilePages::new(&input)? };
-    let limits = limits(args, &pages)?;
+    let pages = if args.limits.cap_hosts() { FilePages::with_hosts(&input)? } else { FilePages::new(&input)? };
+    let limits = limits(&args.limits, unit(&args.columns), &pages)?;
     let terms =
         Terms { objective: args.objective.into(), order: args.order.into(), allocation: args.allocation.into(), price };
     let plans = Plans::solve(&pages, terms, &limits).map_err(|error| in_context(error, &input, &pages))?;
@@ -103,13 +102,12 @@ pub(crate) fn unit(columns: &ColumnArgs) -> Unit {
 }
 
 fn open(args: &PlanArgs) -> Result<Input> {
-    let with_hosts = args.host_cap.is_some() || args.host_caps.is_some();
     let asked = Asked {
         weight: args.weight_column.as_deref(),
         count: args.count_column.as_deref(),
         min_period: args.min_period_column.as_deref(),
         max_period: args.max_period_column.as_deref(),
-        host: with_hosts.then_some(args.host_column.as_str()),
+        host: args.limits.cap_hosts().then_some(args.limits.host_column.as_str()),
         curve: args.curves.curve_column.as_deref(),
         shape: args.curves.shape_column.as_deref(),
     };
@@ -121,25 +119,20 @@ fn open(args: &PlanArgs) -> Result<Input> {
 }
 
 /// The floor and the caps of hosts.
-fn limits(args: &PlanArgs, pages: &FilePages<'_>) -> Result<Limits> {
+pub(crate) fn limits(args: &LimitArgs, unit: Unit, pages: &FilePages<'_>) -> Result<Limits> {
     let floor = args.floor.unwrap_or(0.0);
-    if args.host_cap.is_none() && args.host_caps.is_none() {
+    if !args.cap_hosts() {
         return Ok(Limits { floor, caps: Vec::new() });
     }
-    let own = args.host_caps.as_ref().map(|path| host_caps(path, args)).transpose()?.unwrap_or_default();
+    let own = args.host_caps.as_ref().map(|path| host_caps(path, unit)).transpose()?.unwrap_or_default();
     Ok(Limits { floor, caps: caps(pages.host_names(), &own, args.host_cap) })
 }
 
 /// A table of hosts and caps.
-fn host_caps(path: &PathBuf, args: &PlanArgs) -> Result<Vec<(String, f64)>> {
+fn host_caps(path: &PathBuf, unit: Unit) -> Result<Vec<(String, f64)>> {
     let cap = Wanted::required("cap", Quantity::PerTime { what: "cap" });
-    let columns = table::Columns {
-        key: Some("host".to_owned()),
-        host: None,
-        numbers: vec![cap],
-        texts: Vec::new(),
-        unit: unit(&args.columns),
-    };
+    let columns =
+        table::Columns { key: Some("host".to_owned()), host: None, numbers: vec![cap], texts: Vec::new(), unit };
     let input = Input::open(std::slice::from_ref(path), columns)?;
     input.pages(|batch, row| {
         let cap = batch.numbers[0].as_deref().map_or(f64::INFINITY, |caps| caps[row]);
@@ -212,7 +205,7 @@ impl<'a> Plans<'a> {
 }
 
 /// The solver's own errors get the table's name, and hosts their names.
-fn in_context(error: anyhow::Error, input: &Input, pages: &FilePages<'_>) -> anyhow::Error {
+pub(crate) fn in_context(error: anyhow::Error, input: &Input, pages: &FilePages<'_>) -> anyhow::Error {
     let Some(known) = error.downcast_ref::<everfresh::Error>() else {
         return match error.to_string() {
             said if said.starts_with("cannot plan") => error.context(input.name().to_owned()),
@@ -233,28 +226,31 @@ fn price(args: &PlanArgs) -> Result<Price> {
         PriceArgs { budget: Some(per_second), .. } => {
             Price::for_budget(*per_second, Unit::Second).context("--budget")?
         }
-        PriceArgs { price: Some(text), .. } => given_price(text, objective)?,
+        PriceArgs { price: Some(text), .. } => {
+            let seconds = given_price("--price", text, objective)?;
+            Price::given(seconds, Unit::Second).with_context(|| format!("--price `{text}`"))?
+        }
         PriceArgs { cost: Some(cost), .. } => Price::for_cost(*cost, unit(&args.columns)).context("--cost")?,
         _ if args.example => Price::for_budget(EXAMPLE_BUDGET_PER_DAY, Unit::Day)?,
         _ => bail!("say what pays for the visits: --budget 500/day, --price 6h or --cost 0.002"),
     })
 }
 
-/// `6h` for freshness and harmonic; `2h2`, `2h^2` or `2h²`, hours squared, for age.
-fn given_price(text: &str, objective: Objective) -> Result<Price> {
+/// `6h` for freshness and harmonic; `2h2`, `2h^2` or `2h²`, hours squared, for age; in seconds (squared).
+pub(crate) fn given_price(flag: &str, text: &str, objective: Objective) -> Result<f64> {
     use crate::args::Word;
     let squared = ["^2", "²", "2"].into_iter().find_map(|suffix| text.strip_suffix(suffix));
     let squared = squared.filter(|time| time.ends_with(char::is_alphabetic));
     let seconds = match (objective.time_power(), squared) {
         (1, None) => time(text),
         (2, Some(time)) => squared_time(time),
-        (2, None) => bail!("--price: for age it is a squared time such as `2h2`, got `{text}`"),
-        _ => bail!("--price: for {} it is a time such as `6h`, got `{text}`", objective.word()),
+        (2, None) => bail!("{flag}: for age it is a squared time such as `2h2`, got `{text}`"),
+        _ => bail!("{flag}: for {} it is a time such as `6h`, got `{text}`", objective.word()),
     };
     let Some(seconds) = seconds.filter(|seconds| *seconds > 0.0 && seconds.is_finite()) else {
-        bail!("--price must be positive and finite, a number with a unit, got `{text}`");
+        bail!("{flag} must be positive and finite, a number with a unit, got `{text}`");
     };
-    Price::given(seconds, Unit::Second).with_context(|| format!("--price `{text}`"))
+    Ok(seconds)
 }
 
 fn time(text: &str) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! Tables as the solver reads them: again and again, in batches, with hosts as numbers.
 
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 
 use anyhow::{Result, anyhow};
@@ -76,7 +76,7 @@ pub(crate) struct FilePages<'a> {
     hosts: Option<HostNumbers>,
     census: RefCell<Option<Census>>,
     /// What the next scans are for, as the progress line says it.
-    pass: Cell<&'static str>,
+    pass: RefCell<String>,
 }
 
 /// Is there a column of counts?
@@ -152,7 +152,7 @@ impl<'a> FilePages<'a> {
     /// The pages of an input; names are checked where that is cheap.
     pub(crate) fn new(input: &'a Input) -> Result<Self> {
         input.check_names()?;
-        Ok(FilePages { input, hosts: None, census: RefCell::new(None), pass: Cell::new("reading") })
+        Ok(FilePages { input, hosts: None, census: RefCell::new(None), pass: RefCell::new("reading".to_owned()) })
     }
 
     /// The same with hosts, whose names are read in a scan.
@@ -173,8 +173,8 @@ impl<'a> FilePages<'a> {
         Ok(pages)
     }
 
-    pub(crate) fn call_pass(&self, name: &'static str) {
-        self.pass.set(name);
+    pub(crate) fn call_pass(&self, name: &str) {
+        name.clone_into(&mut self.pass.borrow_mut());
     }
 
     /// Are there columns of periods?
@@ -289,7 +289,7 @@ impl Pages for FilePages<'_> {
         each: &(dyn Fn(Columns<'_>) -> std::result::Result<T, BadPage> + Sync),
         take: &mut dyn FnMut(T),
     ) -> Result<()> {
-        let line = ProgressLine::new(self.pass.get(), self.input, "pages");
+        let line = ProgressLine::new(&self.pass.borrow(), self.input, "pages");
         let is_first = self.census.borrow().is_none();
         let mut first = FirstScan::default();
         let hosts = self.hosts.as_ref();

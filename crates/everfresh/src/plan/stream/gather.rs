@@ -40,7 +40,7 @@ impl Window {
     }
 
     /// The x at which a page may reach the cliff within the window, or comes so near that its bucket is no cubic.
-    fn cliff<R: Rule>(&self, rule: R, shape: Shape) -> Range<f64> {
+    pub(super) fn cliff<R: Rule>(&self, rule: R, shape: Shape) -> Range<f64> {
         let cliff = rule.cliff(shape);
         cliff * (1.0 - EDGE) / self.width..cliff * self.width
     }
@@ -125,6 +125,19 @@ fn spending_of_part<R: Rule>(pages: &[Kinked], rule: R, price: f64) -> (f64, f64
         falls += fall;
     }
     (spent.value(), falls)
+}
+
+/// Makes one of all pages that are equal.
+pub(super) fn unite_equal(pages: &mut Vec<Kinked>) {
+    let key = |page: &Kinked| (page.x.to_bits(), page.low.to_bits(), page.high.to_bits(), page.shape.key());
+    pages.sort_by_key(key);
+    pages.dedup_by(|next, kept| {
+        let same = key(next) == key(kept);
+        if same {
+            kept.mass += next.mass;
+        }
+        same
+    });
 }
 
 /// Pages without bounds near the cliff, in columns: a third of the memory of [`Kinked`] ones, and three times as fast to sum up, which is done
@@ -539,15 +552,7 @@ impl Gathered {
     /// Equal pages are one: a large block of them would make every step of the search as slow as a pass.
     fn unite_equal(&mut self) {
         self.kinked.extend(self.edges.take());
-        let key = |page: &Kinked| (page.x.to_bits(), page.low.to_bits(), page.high.to_bits(), page.shape.key());
-        self.kinked.sort_by_key(key);
-        self.kinked.dedup_by(|next, kept| {
-            let same = key(next) == key(kept);
-            if same {
-                kept.mass += next.mass;
-            }
-            same
-        });
+        unite_equal(&mut self.kinked);
     }
 
     /// The price that spends a budget, as a factor of the window's base.

@@ -5,7 +5,7 @@
 //! histogram, and their ratio of slopes is the price: one more visit gains T.
 
 use super::columns::{BadPage, Columns, One, Pages, refuse_shapes};
-use super::gather::{Kinked, spending_of};
+use super::gather::{Kinked, Window, spending_of, unite_equal};
 use super::histogram::{Filled, Histogram};
 use super::rule::{Optimal, Rule};
 use crate::curve::Shape;
@@ -15,7 +15,7 @@ use crate::numeric::{Evaluation, Sum, solve};
 use crate::order::{Objective, Order};
 use crate::plan::price::Blend;
 use rayon::prelude::*;
-use std::ops::Bound;
+use std::ops::{Bound, Range, RangeInclusive};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What the optimal plan of some pages gives, for every price and every budget.
@@ -45,6 +45,8 @@ pub struct Outlook {
     weight: f64,
     /// The weight of pages that change.
     changing: f64,
+    /// The prices at which it tells what a plan spends to nine digits, the lowest and the highest; none if these are the other way round.
+    exact: (f64, f64),
 }
 
 /// What the optimal plan gives at one price.
@@ -66,6 +68,22 @@ const FEW: usize = 1 << 13;
 /// Pages that an outlook keeps one by one.
 const MOST_BOUND: usize = if cfg!(test) { 1 << 14 } else { 1 << 24 };
 
+/// Prices that differ from the one around which pages are read by so much are told exactly: many times as much as an outlook errs that was
+/// not read around any price.
+const NEAR: f64 = 1.0 + 1.0 / 256.0;
+
+/// How pages are read.
+struct Reading {
+    order: Order,
+    objective: Objective,
+    base: f64,
+    /// Is every page kept by itself?
+    is_few: bool,
+    /// The resistances of pages that are kept by themselves, since a bucket says little of them: the cliff of freshness at the prices around
+    /// which is read.
+    near: Range<f64>,
+}
+
 /// What one chunk of pages tells.
 struct Part {
     histogram: Histogram<10, 10>,
@@ -80,20 +98,46 @@ struct Part {
 impl Outlook {
     /// Reads all pages. Their periods are kept; hosts and counts in [`Columns`] count, caps and a floor do not.
     ///
+    /// Of more than some thousand pages its prices for freshness are right to about 1e-4: a bucket that is just given up is not a page.
+    ///
     /// # Errors
     ///
     /// A page that is not legal; no weight; more than 16 million pages with bounds or curves of their own.
     pub fn of<P: Pages>(pages: &P, order: Order, objective: Objective) -> std::result::Result<Outlook, P::Error> {
+        Outlook::read(pages, order, objective, None)
+    }
+
+    /// The same around a price, that of another outlook of these and other pages: in its neighbourhood, of 0.4 %, a budget's price is
+    /// that of the whole plan to nine digits. Pages that are given up at about that price are kept one by one, some in a hundred.
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Outlook::of).
+    pub fn around<P: Pages>(
+        pages: &P,
+        order: Order,
+        objective: Objective,
+        price: f64,
+    ) -> std::result::Result<Outlook, P::Error> {
+        Outlook::read(pages, order, objective, Some(price))
+    }
+
+    fn read<P: Pages>(
+        pages: &P,
+        order: Order,
+        objective: Objective,
+        around: Option<f64>,
+    ) -> std::result::Result<Outlook, P::Error> {
         refuse_shapes(pages, order, objective)?;
-        let (base, is_few) = middle(pages, order, objective)?;
+        let reading = Reading::of(pages, order, objective, around)?;
         let mut histogram = Histogram::new();
         let mut bound = Vec::new();
         let [mut idle, mut weight, mut changing] = [Sum::default(); 3];
         let (mut bound_count, kept) = (0, AtomicUsize::new(0));
         let rule = |chunk: Columns<'_>| {
             let mut part = match objective.time_power() {
-                2 => Part::of::<true>(chunk, order, objective, base, is_few),
-                _ => Part::of::<false>(chunk, order, objective, base, is_few),
+                2 => Part::of::<true>(chunk, &reading),
+                _ => Part::of::<false>(chunk, &reading),
             }?;
             // Too many are an error in the end, and are only counted until then.
             part.bound_count = part.bound.len();
@@ -115,7 +159,8 @@ impl Outlook {
             return Err(Error::Empty("cannot plan: all weights are zero").into());
         }
         check_bound(bound_count)?;
-        Ok(Outlook { order, objective, base, free: histogram.filled(), bound, idle, weight, changing })
+        let (base, exact) = (reading.base, reading.exact(around));
+        Ok(Outlook { order, objective, base, free: histogram.filled(), bound, idle, weight, changing, exact })
     }
 
     /// Adds the outlook of other pages, as if all had been read together: so that shards on several machines have one price.
@@ -148,6 +193,7 @@ impl Outlook {
         self.idle += other.idle;
         self.weight += other.weight;
         self.changing += other.changing;
+        self.exact = (self.exact.0.max(other.exact.0), self.exact.1.min(other.exact.1));
         Ok(())
     }
 
@@ -160,6 +206,8 @@ impl Outlook {
             && [self.base, self.weight].into_iter().all(|value| value > 0.0 && value.is_finite())
             && self.bound.len() <= MOST_BOUND
             && self.bound.iter().all(is_page)
+            && !self.exact.0.is_nan()
+            && !self.exact.1.is_nan()
             && self.free.is_legal()
     }
 
@@ -171,6 +219,20 @@ impl Outlook {
     /// The objective.
     pub const fn objective(&self) -> Objective {
         self.objective
+    }
+
+    /// Does a plan at the price of this point, which was told here, spend as much, to nine digits? Not where it is not one of
+    /// [`exact_prices`](Outlook::exact_prices), and not where a page is just given up: the last places of the price decide on up to a
+    /// thirtieth of its rate, so that what is spent lies between two neighbouring prices.
+    pub fn is_exact(&self, point: &Point) -> bool {
+        let is_told = self.exact_prices().is_some_and(|exact| exact.contains(&point.price));
+        is_told && (self.spending(point.price).0 / point.spending - 1.0).abs() < 1e-9
+    }
+
+    /// The prices at which a plan spends what is said here to nine digits: all of few pages, some of what was read around a price.
+    pub fn exact_prices(&self) -> Option<RangeInclusive<f64>> {
+        let (lowest, highest) = self.exact;
+        (lowest <= highest).then_some(lowest..=highest)
     }
 
     /// A point in the middle of things: where pages are visited about as often as they change.
@@ -375,15 +437,37 @@ fn resistance(page: &One, order: Order, objective: Objective) -> f64 {
     }
 }
 
-impl Part {
-    fn of<const SQUARED: bool>(
-        chunk: Columns<'_>,
+impl Reading {
+    fn of<P: Pages>(
+        pages: &P,
         order: Order,
         objective: Objective,
-        base: f64,
-        is_few: bool,
-    ) -> std::result::Result<Part, BadPage> {
-        let rule = Optimal::<SQUARED> { table: Reciprocal::of(order, objective), cliff: objective.ceiling() };
+        around: Option<f64>,
+    ) -> std::result::Result<Reading, P::Error> {
+        let (base, is_few) = middle(pages, order, objective)?;
+        let rule = Optimal::<false> { table: Reciprocal::of(order, objective), cliff: objective.ceiling() };
+        let near = around.map_or(f64::INFINITY..f64::INFINITY, |price| {
+            // Of a bucket at the end of what is kept a part is missing: a wider stretch is kept than is told.
+            let cliff = Window { base: price, width: NEAR * NEAR }.cliff(rule, Shape::Exponential);
+            cliff.start / price..cliff.end / price
+        });
+        Ok(Reading { order, objective, base, is_few, near })
+    }
+
+    /// The prices that are told exactly.
+    fn exact(&self, around: Option<f64>) -> (f64, f64) {
+        match around {
+            _ if self.is_few || self.objective.ceiling().is_infinite() => (0.0, f64::INFINITY),
+            Some(price) => (price / NEAR, price * NEAR),
+            None => (f64::INFINITY, 0.0),
+        }
+    }
+}
+
+impl Part {
+    fn of<const SQUARED: bool>(chunk: Columns<'_>, reading: &Reading) -> std::result::Result<Part, BadPage> {
+        let Reading { order, objective, base, is_few, near } = reading;
+        let rule = Optimal::<SQUARED> { table: Reciprocal::of(*order, *objective), cliff: objective.ceiling() };
         let mut part = Part {
             histogram: Histogram::new(),
             bound: Vec::new(),
@@ -405,10 +489,14 @@ impl Part {
             part.changing += page.count * page.weight;
             let (scale, y) = rule.place(&page);
             let kinked = Kinked::new(&page, (scale, y), (page.promise, page.most));
-            let is_bound = is_few || page.promise > 0.0 || page.most < f64::INFINITY;
+            let is_bound = *is_few || page.promise > 0.0 || page.most < f64::INFINITY || near.contains(&y);
             if is_bound || !rule.is_tabled(page.shape) || !part.histogram.add(base * y, kinked.mass) {
                 part.bound.push(kinked);
             }
+        }
+        // Rates that were estimated from few visits are few: all pages of one may be given up at about the price.
+        if !near.is_empty() {
+            unite_equal(&mut part.bound);
         }
         Ok(part)
     }

@@ -27,13 +27,17 @@ const GROUP: usize = 1 << 20;
 pub fn run(options: Options) -> Result<String> {
     let folder = crate::root().join("target/bench");
     std::fs::create_dir_all(&folder)?;
+    measure(&program()?, &folder, options)
+}
+
+/// The same with a program that is built, and tables in a folder.
+fn measure(program: &Path, folder: &Path, options: Options) -> Result<String> {
     let (input, output) = (folder.join("pages.parquet"), folder.join("plan.parquet"));
     write_input(&input, options.pages)?;
-    let program = program()?;
     let mut took = Took::FOREVER;
     let (mut peak, mut said) = (0, String::new());
     for _ in 0..options.runs.max(1) {
-        let (once, done) = Took::by(|| plan(&program, &input, &output, options.pages));
+        let (once, done) = Took::by(|| plan(program, &input, &output, options.pages));
         took = took.best(once);
         (peak, said) = done?;
     }
@@ -222,6 +226,22 @@ fn disk_bound(input: &Path, mut left: u64, copy: &Path) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The whole of it on a few pages, with the program as tests have it: the budget is spent, every line has its number and nothing is left.
+    #[test]
+    fn a_tiny_table_is_planned_and_measured() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { pages: 3000, rival_pages: 0, runs: 1, hosts: 0 };
+        let text = measure(&crate::soak::program().unwrap(), folder.path(), options).unwrap();
+        assert!(text.starts_with("planning 3000 pages from Parquet to Parquet"), "{text}");
+        assert!(text.contains("3000 pages, 300 visits/day, fixed order"), "{text}");
+        for line in ["time", "million pages/s", "share of that bound", "peak of memory"] {
+            let numbers = text.lines().filter_map(|text| text.strip_prefix(line));
+            let number = numbers.map(|rest| rest.split_whitespace().next().unwrap().parse::<f64>().unwrap());
+            assert!(number.clone().count() > 0 && number.clone().all(|number| number >= 0.0), "{line}: {text}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 
     /// The bound runs on a table of a few pages, which stand for the result too.
     #[test]

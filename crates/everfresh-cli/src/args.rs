@@ -381,7 +381,7 @@ pub(crate) enum RowsArg {
 pub(crate) enum CurvesArg {
     /// Neither: the rate alone
     None,
-    /// How exactly each rate is known (lomax)
+    /// How exactly each rate is known (lomax; of estimators that learn a shape of the times between changes, that)
     Rates,
     /// That, and where changes come in bursts (bursts): the visits of some pages are read once more
     Bursts,
@@ -518,7 +518,8 @@ one page is just given up, and no price spends it more exactly.
 
 Tables are those of `everfresh plan`, read once, after names are checked as there. A gain is what
 one more visit (or unit of cost) per time adds to the mean freshness, or takes from the mean age or
-penalty. Periods and curves (for freshness in fixed order) count, of up to 16 million pages.
+penalty. Periods and curves (for freshness in fixed order) count, of up to 16 million pages
+(`everfresh estimate` writes curves unless it is told --curves=none).
 
 Caps of hosts and a floor are another matter for each budget: a plan is made for each, which reads
 the tables about four times with a floor and ten with caps. Nine budgets are on the curve then,

@@ -194,6 +194,9 @@ fn shown_price(objective: Objective, price: f64) -> String {
 fn read(args: &BudgetArgs, order: Order, objective: Objective, around: Option<f64>) -> Result<Outlook> {
     let (files, tables): (Vec<PathBuf>, Vec<PathBuf>) =
         args.pages.iter().cloned().partition(|path| saved::is_one(path));
+    if around.is_some() && tables.is_empty() {
+        bail!("--around is for tables: what saved outlooks know of a price is in them");
+    }
     let mut all = (!tables.is_empty()).then(|| read_tables(args, &tables, (order, objective), around)).transpose()?;
     for path in files {
         let one = saved::read(&path)?;

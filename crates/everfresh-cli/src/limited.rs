@@ -20,6 +20,9 @@ pub(crate) struct Limited<'a> {
 /// A target is reached to such a share of what is stale there (of age, of penalty).
 const REACHED: f64 = 1e-9;
 
+/// A budget is not sought further beyond what promises need than by such a factor.
+const MOST_BEYOND: f64 = 1e6;
+
 /// Steps of a search: the secant's error is soon the product of the last two.
 const MOST_STEPS: usize = 100;
 
@@ -84,7 +87,8 @@ impl<'a> Limited<'a> {
             } else {
                 low = point;
             }
-            budget = point.spending + lack / slope;
+            // Where all of a budget is promised prices tell nothing, and the first slope is not one.
+            budget = if slope.is_finite() { point.spending + lack / slope } else { 2.0 * point.spending };
             if let Some(enough) = &enough {
                 if enough.spending < low.spending * (1.0 + REACHED) {
                     return Ok(*enough);
@@ -106,15 +110,23 @@ impl<'a> Limited<'a> {
             Objective::Age => "age in seconds",
             Objective::Harmonic => "harmonic penalty",
         };
-        anyhow!("{what} {value} is out of reach: caps of hosts and minimum periods allow {} at best", best.value)
+        anyhow!(
+            "{what} {value} is out of reach: caps of hosts, minimum periods and the floor allow {} at best",
+            best.value
+        )
     }
 
     /// The plan of a budget, or of the least there is one for: what promises and the floor cost grows with the budget.
     fn feasible(&self, mut budget: f64) -> Result<(f64, Point)> {
+        // Close to what is needed at first, then ever further beyond it, since that may grow nearly as fast as the budget.
+        let mut beyond = 1e-3;
         loop {
             match self.at_budget(budget) {
                 Err(error) => match error.downcast_ref() {
-                    Some(Error::Infeasible { needed_per_second, .. }) => budget = needed_per_second * (1.0 + 1e-3),
+                    Some(Error::Infeasible { needed_per_second, .. }) if beyond < MOST_BEYOND => {
+                        budget = needed_per_second * (1.0 + beyond);
+                        beyond *= 2.0;
+                    }
                     _ => return Err(error),
                 },
                 Ok(point) => return Ok((budget, point)),

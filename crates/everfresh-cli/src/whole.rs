@@ -77,7 +77,7 @@ impl WholeFile {
             _ => Path::new("."),
         };
         let mut temporary = tempfile::Builder::new();
-        temporary.prefix(PREFIX);
+        temporary.prefix(PREFIX).suffix(SUFFIX);
         // A temporary file is private; the result is as readable as any other new file.
         #[cfg(unix)]
         temporary.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -153,6 +153,7 @@ impl Write for WholeFile {
 
 /// How the names of temporary files begin.
 const PREFIX: &str = ".everfresh-";
+const SUFFIX: &str = ".part";
 
 /// A file that was begun so recently may not have its lock yet.
 const RECENT: Duration = Duration::from_mins(1);
@@ -160,7 +161,7 @@ const RECENT: Duration = Duration::from_mins(1);
 /// Removes what runs left in a directory that were killed: a lock ends with its process, however that ends.
 fn remove_left(directory: &Path) {
     let Ok(entries) = directory.read_dir() else { return };
-    let is_ours = |entry: &std::fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+    let is_ours = |entry: &std::fs::DirEntry| entry.file_name().to_str().is_some_and(is_temporary);
     for path in entries.flatten().filter(is_ours).map(|entry| entry.path()) {
         if is_left(&path).unwrap_or(false) {
             // If it cannot be removed it stays, as it would have without this.
@@ -169,11 +170,17 @@ fn remove_left(directory: &Path) {
     }
 }
 
-/// Is it a file that nobody writes any more?
+/// Is it a name that we give to temporary files, and hardly anybody else to anything?
+fn is_temporary(name: &str) -> bool {
+    let own = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
+    own.is_some_and(|own| own.len() == 6 && own.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+/// Is it a file that nobody writes any more? One from the future may be new.
 fn is_left(path: &Path) -> io::Result<bool> {
     let about = path.symlink_metadata()?;
-    let is_recent = about.modified()?.elapsed().is_ok_and(|age| age < RECENT);
-    Ok(about.is_file() && !is_recent && File::options().write(true).open(path)?.try_lock().is_ok())
+    let is_old = about.modified()?.elapsed().is_ok_and(|age| age >= RECENT);
+    Ok(about.is_file() && is_old && File::options().write(true).open(path)?.try_lock().is_ok())
 }
 
 /// How much a new file may still grow where the system sets a bound (`ulimit -f`). To write beyond it is answered by a signal that ends

@@ -124,8 +124,13 @@ fn what_a_killed_run_left_is_removed() {
         file.set_modified(std::time::SystemTime::now() - age).unwrap();
         file
     };
-    drop([begun(".everfresh-left", hour), begun(".everfresh-recent", Duration::ZERO), begun(".other", hour)]);
-    let written = begun(".everfresh-written", hour);
+    drop([
+        begun(".everfresh-aB3xY9.part", hour),
+        begun(".everfresh-recent.part", hour),
+        begun(".everfresh-notes", hour),
+    ]);
+    drop(begun(".everfresh-aB3xY8.part", Duration::ZERO));
+    let written = begun(".everfresh-aB3xY7.part", hour);
     written.try_lock().unwrap();
     std::fs::write(path("pages.csv"), "page,rate\na,1\n").unwrap();
     let (pages, out) = (path("pages.csv").display().to_string(), path("plan.csv").display().to_string());
@@ -133,7 +138,8 @@ fn what_a_killed_run_left_is_removed() {
     let mut names: Vec<_> =
         std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, [".everfresh-recent", ".everfresh-written", ".other", "pages.csv", "plan.csv"]);
+    let stay = [".everfresh-aB3xY7.part", ".everfresh-aB3xY8.part", ".everfresh-notes", ".everfresh-recent.part"];
+    assert_eq!(names, [&stay[..], &["pages.csv", "plan.csv"]].concat());
 }
 
 fn said(arguments: &[&str], code: i32) -> String {

@@ -145,7 +145,7 @@ impl State {
         let (about, memory, elapsed) = (self.about(slot), self.memory(slot), self.elapsed(slot, now));
         let (price, own) = (self.steered_price(), self.own_prices(slot));
         let why = self.period_s(slot, price).1;
-        let period = self.usual_under(slot, price, own, self.floor_s());
+        let period = self.usual_under(slot, price, own, self.round());
         let aim = if let GroupRule::Aim(aim) = self.rule(page.group) { Some(aim) } else { None };
         let is_waiting = !page.is_leased() && page.due < Tick::LAST;
         Ok(Explanation {

@@ -7,7 +7,7 @@
 use crate::choose::counts_by;
 use crate::rank::PROMISED;
 use crate::replan::{Asking, Full, FullGate, HIGHEST, PIECE, PRICED, meeting, strided, sum};
-use crate::state::State;
+use crate::state::{Round, State};
 use crate::terms::{GroupId, HostId, PageId};
 use crate::tick::Tick;
 use everfresh::curve::DivergenceCurve;
@@ -216,12 +216,12 @@ impl State {
         let sample: Vec<u32> = strided(&live, SAMPLED).collect();
         let scale = live.len() as f64 / sample.len().max(1) as f64;
         let (priced, each) = self.priced();
-        let (tick, floor_s, late) = (Tick::floor(now), self.floor_s(), self.late_by_budget(&priced, each));
+        let (tick, round, late) = (Tick::floor(now), self.round(), self.late_by_budget(&priced, each));
         let piece = |slots: &[u32]| {
             let mut sums = Sums::default();
             for slot in slots {
                 let (page, asking) = (self.pages.get(*slot), self.asking(*slot, self.own_prices(*slot)));
-                let gap_s = self.gap_s(&asking, self.price, floor_s) * late.max(self.full.late(page));
+                let gap_s = self.gap_s(&asking, self.price, round) * late.max(self.full.late(page));
                 let one = Part {
                     now: self.freshness_now(*slot, now),
                     expected: self.freshness_every(*slot, seconds(gap_s)),
@@ -262,16 +262,16 @@ impl State {
     pub(crate) fn forecast(&self, factor: f64) -> Forecast {
         let live = self.live_slots();
         let budget_per_s = self.settings.budget_per_s * factor;
-        let floor_s = self.round(&live) / budget_per_s / self.settings.floor_share;
+        let round = Round::of(self.cost_of(&live) / budget_per_s, &self.settings);
         // Periods go about as the root of the price.
         let guess = self.price / (factor * factor);
-        let full = self.full(&live, guess, floor_s);
+        let full = self.full(&live, guess, round);
         let one = |slot: &u32| self.asking(*slot, full.prices(self.pages.get(*slot)));
         let asking =
             |most: usize| -> Vec<Asking> { strided(&live, most).collect::<Vec<u32>>().par_iter().map(one).collect() };
         let priced = asking(PRICED);
         let scale = live.len() as f64 / priced.len().max(1) as f64;
-        let demand = |price: f64| scale * sum(&priced, |page| page.cost / self.gap_s(page, price, floor_s));
+        let demand = |price: f64| scale * sum(&priced, |page| page.cost / self.gap_s(page, price, round));
         let planned_per_s = budget_per_s * self.unhinted_share();
         let price = if live.is_empty() { self.price } else { meeting(planned_per_s, guess, demand) };
         let promised_per_s = demand(HIGHEST);
@@ -279,7 +279,7 @@ impl State {
         let broken = broken(&full, whole);
         let gap_s = |page: &Asking| {
             let late = full.late(self.pages.get(page.slot)).max(whole.late());
-            self.gap_s(page, price, floor_s) * late
+            self.gap_s(page, price, round) * late
         };
         let sample = asking(SAMPLED);
         let scale = live.len() as f64 / sample.len().max(1) as f64;
@@ -293,9 +293,9 @@ impl State {
     /// What the last plan leads to, told by a sample as large as it had.
     pub(crate) fn expected(&self) -> Freshness {
         let (sample, scale) = self.priced();
-        let (floor_s, late) = (self.floor_s(), self.late_by_budget(&sample, scale));
+        let (round, late) = (self.round(), self.late_by_budget(&sample, scale));
         let gap_s =
-            |page: &Asking| self.gap_s(page, self.price, floor_s) * late.max(self.full.late(self.pages.get(page.slot)));
+            |page: &Asking| self.gap_s(page, self.price, round) * late.max(self.full.late(self.pages.get(page.slot)));
         self.freshness_at(&sample, gap_s).scaled(scale)
     }
 
@@ -309,8 +309,8 @@ impl State {
 
     /// By which factor all that is promised takes more than the budget; at least 1.
     fn late_by_budget(&self, sample: &[Asking], scale: f64) -> f64 {
-        let floor_s = self.floor_s();
-        let promised_per_s = scale * sum(sample, |page| page.cost / self.gap_s(page, HIGHEST, floor_s));
+        let round = self.round();
+        let promised_per_s = scale * sum(sample, |page| page.cost / self.gap_s(page, HIGHEST, round));
         (promised_per_s / self.settings.budget_per_s).max(1.0)
     }
 
@@ -351,7 +351,7 @@ impl State {
         let stale_weight = sum(&due, |slot| self.lost_by_waiting(*slot, now));
         let late = |slot: &u32| self.elapsed(*slot, now).seconds() / self.promised_s(*slot);
         let promised = due.iter().filter(|slot| self.rank(**slot, tick).0.level.0 >= PROMISED).count();
-        let cost = self.round(&due);
+        let cost = self.cost_of(&due);
         Overload {
             backlog: due.len(),
             cost,
@@ -366,7 +366,7 @@ impl State {
     /// The weight of a page that is due, times by how much likelier it is stale than if it had been visited whenever it was due.
     fn lost_by_waiting(&self, slot: u32, now: f64) -> f64 {
         let (page, elapsed) = (self.pages.get(slot), self.elapsed(slot, now));
-        let period = self.usual_under(slot, self.steered_price(), self.own_prices(slot), self.floor_s());
+        let period = self.usual_under(slot, self.steered_price(), self.own_prices(slot), self.round());
         let on_time = seconds(((now - page.due.seconds()) % period).min(elapsed.seconds()));
         let stale = if page.is_copied() { self.staleness(slot, elapsed).0 } else { 1.0 };
         f64::from(page.weight) * (stale - self.staleness(slot, on_time).0)

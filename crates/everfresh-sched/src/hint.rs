@@ -13,7 +13,7 @@
 
 use crate::chance;
 use crate::page::Trouble;
-use crate::state::State;
+use crate::state::{Round, State};
 use crate::tick::Tick;
 use everfresh::Period;
 use everfresh::curve::DivergenceCurve;
@@ -142,31 +142,31 @@ impl State {
     }
 
     /// How long after a visit the next is due at a price, in seconds, whatever is hinted.
-    pub(crate) fn plain_s(&self, slot: u32, aim: Aim, price: f64) -> f64 {
-        let (aim, unit_s) = self.common(aim);
+    pub(crate) fn plain_s(&self, slot: u32, aim: Aim, price: f64, round: Round) -> f64 {
+        let (aim, unit_s) = self.common(aim, round);
         self.policy.period_quickly(aim, &self.about(slot), &self.memory(slot), price * unit_s).seconds()
     }
 
     /// U(elapsed) of a page, in seconds for every aim.
     pub(crate) fn utility_s(&self, slot: u32, aim: Aim, elapsed: Period) -> f64 {
-        let (aim, unit_s) = self.common(aim);
+        let (aim, unit_s) = self.common(aim, self.round());
         self.policy.utility(aim, &self.about(slot), &self.memory(slot), elapsed) / unit_s
     }
 
     /// An aim, and what its utilities are divided by so that groups with different aims can share a price. While pages are not told apart, visits for
     /// freshness are those for age.
-    fn common(&self, aim: Aim) -> (Aim, f64) {
+    fn common(&self, aim: Aim, round: Round) -> (Aim, f64) {
         match aim {
-            Aim::Freshness if !self.policy.tells_pages_apart() => (Aim::Age, self.stale_age_s()),
-            Aim::Age => (aim, self.stale_age_s()),
+            Aim::Freshness if !self.policy.tells_pages_apart() => (Aim::Age, round.stale_age_s),
+            Aim::Age => (aim, round.stale_age_s),
             _ => (aim, 1.0),
         }
     }
 
     /// How long after a visit the next is due at a price, in seconds, and whether that is for a hint.
-    pub(crate) fn wanted_s(&self, slot: u32, aim: Aim, price: f64) -> (f64, bool) {
+    pub(crate) fn wanted_s(&self, slot: u32, aim: Aim, price: f64, round: Round) -> (f64, bool) {
         let (about, memory) = (self.about(slot), self.memory(slot));
-        let plain = self.plain_s(slot, aim, price);
+        let plain = self.plain_s(slot, aim, price, round);
         let Some(hint) = self.pages.rare(slot).hint else { return (plain, false) };
         let elapsed = hint.changed.seconds() - self.pages.get(slot).saw.seconds();
         if plain <= elapsed || plain.is_infinite() {

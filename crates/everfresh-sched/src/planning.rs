@@ -197,9 +197,9 @@ impl State {
         let (mut pages, next) = own.take(planning.next, most);
         let full = &planning.full;
         let found = if is_hosts {
-            self.full_hosts(&mut pages, full, (self.price, self.floor_s()))
+            self.full_hosts(&mut pages, full, (self.price, self.round()))
         } else {
-            self.full_groups(&mut pages, full, (self.price, self.floor_s()))
+            self.full_groups(&mut pages, full, (self.price, self.round()))
         };
         let of = if is_hosts { &mut planning.full.hosts } else { &mut planning.full.groups };
         if planning.next == 0 {
@@ -246,11 +246,11 @@ impl State {
     }
 
     fn dues(&self, slots: &[u32], full: &Full) -> Vec<Tick> {
-        let (price, floor_s) = (self.steered_price(), self.floor_s());
+        let (price, round) = (self.steered_price(), self.round());
         let due = |slot: &u32| {
             let page = self.pages.get(*slot);
             match self.pages.trouble(*slot) {
-                Trouble::None => self.due_after(*slot, self.period_under(*slot, price, full.prices(page), floor_s)),
+                Trouble::None => self.due_after(*slot, self.period_under(*slot, price, full.prices(page), round)),
                 _ => page.due,
             }
         };

@@ -84,7 +84,7 @@ impl State {
         }
         let wanted = match self.rule(page.group) {
             GroupRule::Aim(aim) if page.weight > 0.0 && self.pages.rare(slot).pin_s.is_none() => {
-                self.wanted_s(slot, aim, factor(level)).0
+                self.wanted_s(slot, aim, factor(level), self.round()).0
             }
             _ => f64::INFINITY,
         };

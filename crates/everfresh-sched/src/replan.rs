@@ -2,7 +2,7 @@
 
 use crate::host::Gate;
 use crate::page::{Page, Trouble};
-use crate::state::{OwnPrices, State};
+use crate::state::{OwnPrices, Round, State};
 use crate::terms::HostLimits;
 use crate::tick::Tick;
 use everfresh::policy::{About, Policy, Watched};
@@ -28,7 +28,7 @@ impl State {
     }
 
     /// What visiting all of these once costs.
-    pub(crate) fn round(&self, live: &[u32]) -> f64 {
+    pub(crate) fn cost_of(&self, live: &[u32]) -> f64 {
         sum(live, |slot| self.pages.rare(*slot).cost)
     }
 
@@ -52,8 +52,8 @@ impl State {
     pub(crate) fn price_for(&self, sample: &[u32], live: usize) -> f64 {
         let sample: Vec<Asking> = sample.par_iter().map(|slot| self.asking(*slot, self.own_prices(*slot))).collect();
         let scale = live as f64 / sample.len() as f64;
-        let floor_s = self.floor_s();
-        let demand = |price: f64| scale * sum(&sample, |page| page.cost / self.gap_s(page, price, floor_s));
+        let round = self.round();
+        let demand = |price: f64| scale * sum(&sample, |page| page.cost / self.gap_s(page, price, round));
         meeting(self.settings.budget_per_s * self.unhinted_share(), self.price, demand)
     }
 
@@ -64,8 +64,8 @@ impl State {
     }
 
     /// The time between two visits at a price in the long run: the period, and the wait for an hour of its host and group.
-    pub(crate) fn gap_s(&self, page: &Asking, price: f64, floor_s: f64) -> f64 {
-        self.usual_under(page.slot, price, page.own, floor_s) + page.wait_s
+    pub(crate) fn gap_s(&self, page: &Asking, price: f64, round: Round) -> f64 {
+        self.usual_under(page.slot, price, page.own, round) + page.wait_s
     }
 
     /// Gives every host and group whose pages ask for more than it bears a price of its own.
@@ -98,7 +98,7 @@ impl State {
     ///
     /// A page pays the highest of the prices of its host, its group and all. Where hosts lie within groups or groups within hosts, that
     /// is the optimum once the inner ones are known; so each is found given the other, twice. Where they cross it comes close.
-    pub(crate) fn full(&self, live: &[u32], price: f64, floor_s: f64) -> Full {
+    pub(crate) fn full(&self, live: &[u32], price: f64, round: Round) -> Full {
         let (any_host, any_group) = self.any_gaps();
         let by = |gate_of: fn(&Page) -> u32| -> Vec<(u32, u32)> {
             live.par_iter().map(|slot| (gate_of(self.pages.get(*slot)), *slot)).collect()
@@ -106,24 +106,34 @@ impl State {
         let mut full = Full::default();
         for _ in 0..if any_host && any_group { 2 } else { 1 } {
             if any_host {
-                full.hosts = self.full_hosts(&mut by(|page| page.host), &full, (price, floor_s)).into_iter().collect();
+                full.hosts = self.full_hosts(&mut by(|page| page.host), &full, (price, round)).into_iter().collect();
             }
             if any_group {
                 full.groups =
-                    self.full_groups(&mut by(|page| page.group.into()), &full, (price, floor_s)).into_iter().collect();
+                    self.full_groups(&mut by(|page| page.group.into()), &full, (price, round)).into_iter().collect();
             }
         }
         full
     }
 
     /// Those of the hosts of these pages, given the prices of groups.
-    pub(crate) fn full_hosts(&self, pages: &mut [(u32, u32)], full: &Full, terms: (f64, f64)) -> Vec<(u32, FullGate)> {
+    pub(crate) fn full_hosts(
+        &self,
+        pages: &mut [(u32, u32)],
+        full: &Full,
+        terms: (f64, Round),
+    ) -> Vec<(u32, FullGate)> {
         let other = |slot: u32| full.price_of_group(self.pages.get(slot).group);
         self.full_gates(pages, |id| self.limits(id), other, terms)
     }
 
     /// Those of the groups of these pages, given the prices of hosts.
-    pub(crate) fn full_groups(&self, pages: &mut [(u32, u32)], full: &Full, terms: (f64, f64)) -> Vec<(u32, FullGate)> {
+    pub(crate) fn full_groups(
+        &self,
+        pages: &mut [(u32, u32)],
+        full: &Full,
+        terms: (f64, Round),
+    ) -> Vec<(u32, FullGate)> {
         let other = |slot: u32| full.price_of_host(self.pages.get(slot).host);
         let limits = |id: u32| u16::try_from(id).map_or(HostLimits::NONE, |id| self.gates.limits(id));
         self.full_gates(pages, limits, other, terms)
@@ -135,14 +145,14 @@ impl State {
         pages: &mut [(u32, u32)],
         limits: impl Fn(u32) -> HostLimits + Sync,
         other_price: impl Fn(u32) -> f64 + Sync,
-        (price, floor_s): (f64, f64),
+        (price, round): (f64, Round),
     ) -> Vec<(u32, FullGate)> {
         // Sorted, hosts are looked up once each, and in their order.
         pages.par_sort_unstable();
         let gates: Vec<&[(u32, u32)]> = pages.chunk_by(|(gate, _), (other, _)| gate == other).collect();
         let full_gate = |pages: &&[(u32, u32)]| {
             let id = pages.first()?.0;
-            Some((id, self.full_gate(pages, &limits(id), &other_price, (price, floor_s))?))
+            Some((id, self.full_gate(pages, &limits(id), &other_price, (price, round))?))
         };
         gates.par_iter().filter_map(full_gate).collect()
     }
@@ -160,14 +170,14 @@ impl State {
         pages: &[(u32, u32)],
         limits: &HostLimits,
         other_price: impl Fn(u32) -> f64,
-        (price, floor_s): (f64, f64),
+        (price, round): (f64, Round),
     ) -> Option<FullGate> {
         let bears_per_s = self.bears_per_s(limits);
         // Where it is full its pages wait for each other, too.
         let queue_s = limits.week().mean_wait_in_queue_s();
         let gap_s = |slot: u32, price: f64| {
             let (page, own) = (self.pages.get(slot), OwnPrices { host: other_price(slot), group: 0.0 });
-            self.usual_under(slot, price, own, floor_s) + self.wait_s(page.host, page.group).max(queue_s)
+            self.usual_under(slot, price, own, round) + self.wait_s(page.host, page.group).max(queue_s)
         };
         let demand_of = |most: usize, price: f64| {
             let step = pages.len().div_ceil(most);

@@ -110,7 +110,7 @@ const RETRY_PERIODS: f64 = 1.0 / 64.0;
 /// Pages that are gone are probed after their period, but not before a day and within nine: of a hundred thousand recorded pages that came back a
 /// thousandth took longer than nine days, and of those that were away for longer hardly any ever came (DESIGN.md). Then three times as long after that each
 /// time, or after nine times their period and nine times that, what is later: a page that was visited every hour is probed five times, one that was
-/// visited once a month once. One that would have to wait for more than a year is retired.
+/// visited once in fifty days once. One that would have to wait for more than a year is retired.
 const PROBE_S: f64 = 86_400.0;
 const PROBED_BY_S: f64 = 9.0 * 86_400.0;
 const RARER: f64 = 3.0;
@@ -143,6 +143,24 @@ pub(crate) struct OwnPrices {
 impl OwnPrices {
     pub(crate) const fn most(self) -> f64 {
         self.host.max(self.group)
+    }
+}
+
+/// The time in which a budget visits every page once, as it counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    /// The most time between visits that the floor leaves any page, in seconds.
+    pub(crate) floor_s: f64,
+    /// The age that counts as much as a stale copy does, in seconds: by it groups that aim at age share a price with others.
+    ///
+    /// Of a page that hardly changes the utility after t is `λ t^2/2` for freshness and `λ t^3/3` for age. They are worth the same after a round, so
+    /// that of equal groups neither takes the visits of the other.
+    pub(crate) stale_age_s: f64,
+}
+
+impl Round {
+    pub(crate) fn of(round_s: f64, settings: &Settings) -> Round {
+        Round { floor_s: round_s / settings.floor_share, stale_age_s: 2.0 / 3.0 * round_s }
     }
 }
 
@@ -501,7 +519,7 @@ impl State {
         let price = self.steered_price();
         let is_hinted = self.pages.rare(slot).hint.is_some() && self.period_s(slot, price).1 == Why::Hint;
         let more = if is_hinted {
-            let usual = self.usual_under(slot, price, self.own_prices(slot), self.floor_s());
+            let usual = self.usual_under(slot, price, self.own_prices(slot), self.round());
             (1.0 - self.elapsed(slot, now).seconds() / usual).max(0.0)
         } else {
             0.0
@@ -512,6 +530,11 @@ impl State {
     /// Over so many visits what they are like is averaged.
     fn visits_averaged(&self) -> f64 {
         self.pages.len().max(LAG_VISITS) as f64
+    }
+
+    /// The share of visits that hints bring about beyond what is planned.
+    pub const fn hinted_share(&self) -> f64 {
+        self.hinted_share
     }
 
     /// The share of the budget that hints leave; at least the floor.
@@ -607,11 +630,11 @@ impl State {
         let before = match self.pages.trouble(slot) {
             Trouble::Failing(failures) => failures,
             // A page that is gone stays so until it is seen: its next probe is not put forward.
-            Trouble::Gone(_) => return self.probe_later(slot, now),
+            Trouble::Gone(misses) => return self.ask_again(slot, now, misses),
             // Somebody says that it is there again, and nobody could see: it is asked for once more.
             Trouble::Retired => {
                 self.pages.set_trouble(slot, Trouble::Gone(1));
-                return self.probe_later(slot, now);
+                return self.ask_again(slot, now, 1);
             }
             Trouble::None => 0,
         };
@@ -624,9 +647,15 @@ impl State {
         self.retry_after(slot, now, wait, u64::from(before));
     }
 
+    /// A page that was gone is not seen now: that is no miss, so it must not come more often than if it were there.
+    fn ask_again(&mut self, slot: u32, now: f64, misses: u8) {
+        let wait_s = self.probe_s(slot, misses).min(LONGEST_PROBE_S).max(self.usual_period_s(slot));
+        self.retry_after(slot, now, wait_s, u64::from(misses));
+    }
+
     /// How often a page would be visited that is in no trouble; at least once a year.
     fn usual_period_s(&self, slot: u32) -> f64 {
-        self.usual_under(slot, self.steered_price(), self.own_prices(slot), self.floor_s()).min(LONGEST_PROBE_S)
+        self.usual_under(slot, self.steered_price(), self.own_prices(slot), self.round()).min(LONGEST_PROBE_S)
     }
 
     /// How long a page is let alone that was gone so many times in a row.
@@ -698,26 +727,18 @@ impl State {
     }
 
     /// The time in which the budget visits every page once, as far as is known.
-    fn round_or_first_s(&self) -> f64 {
-        if self.round_s.is_finite() { self.round_s } else { FIRST_ROUND_S }
+    pub(crate) fn round(&self) -> Round {
+        Round::of(if self.round_s.is_finite() { self.round_s } else { FIRST_ROUND_S }, &self.settings)
     }
 
     /// The most time between visits that the floor leaves any page.
     pub(crate) fn floor_s(&self) -> f64 {
-        self.round_or_first_s() / self.settings.floor_share
-    }
-
-    /// The age that counts as much as a stale copy does, in seconds: by it groups that aim at age share a price with others.
-    ///
-    /// Of a page that hardly changes the utility after t is `λ t^2/2` for freshness and `λ t^3/3` for age. They are worth the same after the time in
-    /// which the budget visits every page once, so that of equal groups neither takes the visits of the other.
-    pub(crate) fn stale_age_s(&self) -> f64 {
-        2.0 / 3.0 * self.round_or_first_s()
+        self.round().floor_s
     }
 
     /// How often a page in no trouble is visited at a price, in seconds, and why.
     pub(crate) fn period_s(&self, slot: u32, price: f64) -> (f64, Why) {
-        self.period_under(slot, price, self.own_prices(slot), self.floor_s())
+        self.period_under(slot, price, self.own_prices(slot), self.round())
     }
 
     /// The prices of a page's host and group.
@@ -732,10 +753,10 @@ impl State {
         self.limits(host).week().mean_wait_s().max(self.gates.limits(group).week().mean_wait_s())
     }
 
-    /// How often a page is visited at a price, if its host and its group have these and the floor leaves every page so much time.
-    pub(crate) fn period_under(&self, slot: u32, price: f64, own: OwnPrices, floor: f64) -> (f64, Why) {
-        self.period_by(slot, floor, |aim| {
-            let (wanted, is_hinted) = self.wanted_s(slot, aim, price.max(own.most()));
+    /// How often a page is visited at a price, if its host and its group have these and every page comes once in so much time.
+    pub(crate) fn period_under(&self, slot: u32, price: f64, own: OwnPrices, round: Round) -> (f64, Why) {
+        self.period_by(slot, round.floor_s, |aim| {
+            let (wanted, is_hinted) = self.wanted_s(slot, aim, price.max(own.most()), round);
             let why = match is_hinted {
                 true => Why::Hint,
                 false if own.most() <= price => Why::Price,
@@ -747,8 +768,8 @@ impl State {
     }
 
     /// The same in the long run, in seconds: what a hint brings about once does not come again.
-    pub(crate) fn usual_under(&self, slot: u32, price: f64, own: OwnPrices, floor: f64) -> f64 {
-        self.period_by(slot, floor, |aim| (self.plain_s(slot, aim, price.max(own.most())), Why::Price)).0
+    pub(crate) fn usual_under(&self, slot: u32, price: f64, own: OwnPrices, round: Round) -> f64 {
+        self.period_by(slot, round.floor_s, |aim| (self.plain_s(slot, aim, price.max(own.most()), round), Why::Price)).0
     }
 
     /// How often a page is visited whose weight has it visited so often for an aim, and why.

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use everfresh::Unit;
-use everfresh_sched::{Binding, GroupId, HintKind, HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Settings};
+use everfresh_sched::{
+    Binding, GroupId, HintKind, HostId, Memory, Outcome, PageId, PageTerms, Scheduler, Settings, State,
+};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -88,6 +90,12 @@ fn right_hints_are_worth_much_and_lies_cost_little() {
     }
     assert!(right.freshness > none.freshness + 0.1, "{} {}", right.freshness, none.freshness);
     assert!(lying.freshness > 0.97 * none.freshness, "{} {}", lying.freshness, none.freshness);
+    // Right ones bring visits about, which is known again after the state was stored.
+    let mut records = Vec::new();
+    let state = right.scheduler.state();
+    state.write(&mut |record| Ok(records.push(record.to_vec()))).unwrap();
+    let read = State::read(records.into_iter().map(Ok)).unwrap().unwrap();
+    assert!(state.hinted_share() > 0.1 && read.hinted_share() == state.hinted_share(), "{}", state.hinted_share());
     let now_s = 150.0 * DAY;
     let believed = |run: Run| {
         let mut scheduler = run.scheduler;

@@ -1,7 +1,7 @@
 //! Records of every version stay readable: `records/` has what each wrote.
 //!
 //! `v1.hex` is what version 1 wrote at first, `v1-groups.hex` what it writes since groups have limits, plans are made in slices, and what was learnt of
-//! divergences and hints is kept. `EVERFRESH_WRITE=1 cargo test -p everfresh-sched --test records` writes the latter anew, for a new version.
+//! divergences is kept (what hints take: tests/hints.rs). `EVERFRESH_WRITE=1 cargo test -p everfresh-sched --test records` writes the latter anew, for a new version.
 
 #![allow(clippy::unwrap_used)]
 

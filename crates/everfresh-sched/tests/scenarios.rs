@@ -187,6 +187,23 @@ fn a_hint_of_a_page_that_is_gone_makes_no_frequent_probes() {
     assert!(times[0] < 140.0 && times.len() == 2 && times[1] - times[0] > 8.0, "{times:?}");
 }
 
+/// A page that was gone, and whose host then went away, is asked for no more often than one that is there.
+#[test]
+fn a_page_that_was_gone_and_then_fails_costs_no_more_than_others() {
+    let mut scheduler = open(per_day(2.0).with_floor(0.0).unwrap());
+    (0..100).for_each(|id| scheduler.add(0.0, PageId(id), PageTerms::new(HostId(0))).unwrap());
+    let mut seen = BTreeSet::new();
+    let outcome = |_: f64, lease: &Lease| match lease.page.0 {
+        0..20 if seen.insert(lease.page) => Outcome::Gone,
+        0..20 => Outcome::Failed { retryable: true },
+        _ => Outcome::Unchanged,
+    };
+    let visits = drive(&mut scheduler, (0.0, 1500.0 * DAY), 10.0 * DAY, outcome);
+    let of = |ids: std::ops::Range<u64>| visits.iter().filter(|(_, lease)| ids.contains(&lease.page.0)).count();
+    let (failing, live) = (of(0..20) as f64, of(20..40) as f64);
+    assert!(failing < 1.3 * live && failing > 0.5 * live, "{failing} {live}");
+}
+
 /// Somebody says that a retired page is there again, and its visit fails: it is probed once more, and found.
 #[test]
 fn a_notice_of_a_retired_page_is_not_lost_with_one_failure() {
@@ -202,7 +219,7 @@ fn a_notice_of_a_retired_page_is_not_lost_with_one_failure() {
         seen += u32::from(lease.page == page);
         if lease.page == page && seen == 1 { Outcome::Failed { retryable: true } } else { Outcome::Unchanged }
     };
-    drive(&mut scheduler, (900.0 * DAY, 930.0 * DAY), 10.0 * DAY, fails_first);
+    drive(&mut scheduler, (900.0 * DAY, 960.0 * DAY), 10.0 * DAY, fails_first);
     assert_eq!((seen, scheduler.state().trouble(page)), (2, Some(Trouble::None)));
 }
 

@@ -457,12 +457,14 @@ impl<M> Cell<M> {
     fn due_in<P: Policy<Memory = M>>(&self, policy: &P, price: f64, (from, to): (f64, f64)) -> u64 {
         let (period, end) = (self.period(policy, price), self.told_s.min(to));
         let left = end - (self.visited_s + self.factor * period).max(from);
+        // See `demand`.
+        let again = if self.failed { period.max(to - from) } else { period };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "positive, and at most one a second"
         )]
-        if left > 0.0 { 1 + (left / (period + self.latency_s)) as u64 } else { 0 }
+        if left > 0.0 { 1 + (left / (again + self.latency_s)) as u64 } else { 0 }
     }
 
     /// Adds the time up to `to` to the score.

@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use everfresh_sched::{PageId, PageTerms, Trouble};
 use everfresh_store::Durable;
 use serde::Serialize;
+use std::collections::HashMap;
 
 use super::args::{AddArgs, TermArgs};
 use super::list::{self, Listed};
@@ -75,6 +76,8 @@ pub(crate) struct Adding<'a> {
     desk: &'a mut Desk,
     terms: &'a TermArgs,
     waiting: Vec<(PageId, PageTerms)>,
+    /// Where pages wait.
+    named: HashMap<PageId, usize>,
     /// So many were changed and are not written yet.
     altered: usize,
     /// Are pages taken back that are retired? A list that a run reads each time it begins is no wish for them.
@@ -84,7 +87,15 @@ pub(crate) struct Adding<'a> {
 
 impl<'a> Adding<'a> {
     pub(crate) fn new(desk: &'a mut Desk, terms: &'a TermArgs) -> Adding<'a> {
-        Adding { desk, terms, waiting: Vec::new(), altered: 0, takes_back: false, done: Added::default() }
+        Adding {
+            desk,
+            terms,
+            waiting: Vec::new(),
+            named: HashMap::new(),
+            altered: 0,
+            takes_back: false,
+            done: Added::default(),
+        }
     }
 
     fn count(&self) -> u64 {
@@ -97,7 +108,9 @@ impl<'a> Adding<'a> {
         let named = listed.group.as_ref().or(self.terms.group.as_ref());
         let group = named.map(|name| store.group(name)).transpose().map_err(failure)?;
         let (page, is_named) = self.desk.find(&listed.address)?;
-        let before = self.desk.scheduler.state().terms(page).ok();
+        let waits = self.named.get(&page).copied();
+        let known = self.desk.scheduler.state().terms(page).ok();
+        let before = waits.map(|at| self.waiting[at].1).or(known);
         let mut terms = before.unwrap_or_else(|| PageTerms::new(host));
         if listed.host.is_some() {
             terms = terms.at_host(host);
@@ -106,9 +119,15 @@ impl<'a> Adding<'a> {
             terms = terms.in_group(group);
         }
         let terms = with_terms(terms, listed, self.terms)?;
+        if let Some(at) = waits {
+            // A list may name a page twice: the second time it says more of one that is known.
+            self.waiting[at].1 = terms;
+            self.done.known += 1;
+            return Ok(());
+        }
         let is_retired = self.desk.scheduler.state().trouble(page) == Some(Trouble::Retired);
         match before {
-            Some(_) if is_retired && self.takes_back => self.waiting.push((page, terms)),
+            Some(_) if is_retired && self.takes_back => self.wait(page, terms),
             Some(before) if before == terms => self.done.known += 1,
             Some(_) => {
                 // Waiting for the disk page by page would take a quarter of an hour for a million.
@@ -121,24 +140,22 @@ impl<'a> Adding<'a> {
                 if !is_named {
                     self.desk.scheduler.store_mut().name_page(page, &listed.address);
                 }
-                self.waiting.push((page, terms));
+                self.wait(page, terms);
             }
         }
         if self.waiting.len() + self.altered < TOGETHER { Ok(()) } else { self.write() }
     }
 
+    fn wait(&mut self, page: PageId, terms: PageTerms) {
+        self.named.insert(page, self.waiting.len());
+        self.waiting.push((page, terms));
+    }
+
     fn write(&mut self) -> Result<()> {
         let answers = self.desk.scheduler.add_all(self.desk.now_s, &self.waiting).map_err(failure)?;
-        for (answer, (page, terms)) in answers.iter().zip(self.waiting.drain(..)) {
-            if answer.is_ok() {
-                self.done.added += 1;
-                continue;
-            }
-            // A list may name a page twice: what it says last counts.
-            self.desk.scheduler.hold();
-            self.desk.scheduler.change(self.desk.now_s, page, terms).map_err(failure)?;
-            self.done.known += 1;
-        }
+        self.done.added += answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+        self.waiting.clear();
+        self.named.clear();
         self.desk.scheduler.release().map_err(failure)?;
         self.altered = 0;
         Ok(())

@@ -126,7 +126,7 @@ fn what_a_killed_run_left_is_removed() {
     };
     drop([
         begun(".everfresh-aB3xY9.part", hour),
-        begun(".everfresh-recent.part", hour),
+        begun(".everfresh-of-others.part", hour),
         begun(".everfresh-notes", hour),
     ]);
     drop(begun(".everfresh-aB3xY8.part", Duration::ZERO));
@@ -138,7 +138,7 @@ fn what_a_killed_run_left_is_removed() {
     let mut names: Vec<_> =
         std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    let stay = [".everfresh-aB3xY7.part", ".everfresh-aB3xY8.part", ".everfresh-notes", ".everfresh-recent.part"];
+    let stay = [".everfresh-aB3xY7.part", ".everfresh-aB3xY8.part", ".everfresh-notes", ".everfresh-of-others.part"];
     assert_eq!(names, [&stay[..], &["pages.csv", "plan.csv"]].concat());
 }
 
@@ -271,7 +271,7 @@ fn budgets_under_caps_and_a_floor_are_those_of_plans() {
         }
     }
     let beyond = said(&["budget", &pages, "--target", "0.99", "--host-cap", "60/day"], 2);
-    assert!(beyond.contains("freshness 0.99 is out of reach: caps of hosts and minimum periods allow 0."), "{beyond}");
+    assert!(beyond.contains("freshness 0.99 is out of reach: caps of hosts, minimum periods and the floor allow 0."), "{beyond}");
     let saved = said(&["budget", &pages, "--floor", "0.1", "--save", &path("pages.outlook")], 2);
     assert!(
         saved.contains("'--save <FILE>' cannot be used with") || saved.contains("cannot be used with '--save"),

@@ -271,7 +271,10 @@ fn budgets_under_caps_and_a_floor_are_those_of_plans() {
         }
     }
     let beyond = said(&["budget", &pages, "--target", "0.99", "--host-cap", "60/day"], 2);
-    assert!(beyond.contains("freshness 0.99 is out of reach: caps of hosts, minimum periods and the floor allow 0."), "{beyond}");
+    assert!(
+        beyond.contains("freshness 0.99 is out of reach: caps of hosts, minimum periods and the floor allow 0."),
+        "{beyond}"
+    );
     let saved = said(&["budget", &pages, "--floor", "0.1", "--save", &path("pages.outlook")], 2);
     assert!(
         saved.contains("'--save <FILE>' cannot be used with") || saved.contains("cannot be used with '--save"),

@@ -93,7 +93,11 @@ fn right_hints_are_worth_much_and_lies_cost_little() {
     // Right ones bring visits about, which is known again after the state was stored.
     let mut records = Vec::new();
     let state = right.scheduler.state();
-    state.write(&mut |record| Ok(records.push(record.to_vec()))).unwrap();
+    let mut keep = |record: &[u8]| {
+        records.push(record.to_vec());
+        Ok(())
+    };
+    state.write(&mut keep).unwrap();
     let read = State::read(records.into_iter().map(Ok)).unwrap().unwrap();
     assert!(state.hinted_share() > 0.1 && read.hinted_share() == state.hinted_share(), "{}", state.hinted_share());
     let now_s = 150.0 * DAY;
